@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What Basalt stores and how it is ordered: cells, keys, key ranges, table descriptors, SQL types and
+//! schemas with their byte encodings. No I/O, no async, no Arrow; every other crate stands on this one.
+//!
+//! Start with [`cell`] (the unit of storage and its order), then [`table`] (tables and families),
+//! then [`schema`] and [`types`] (how SQL sees the same bytes).
+
+pub mod cell;
+pub mod escape;
+pub mod mutation;
+pub mod range;
+pub mod schema;
+pub mod table;
+pub mod types;
+
+pub use cell::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
+pub use mutation::{FrozenBatch, RowMutation, RowMutationRef, WriteBatch};
+pub use range::KeyRange;
+pub use schema::{ColumnSchema, KeyColumn, SortOrder, TableSchema};
+pub use table::{FamilyDescriptor, TableDescriptor, TableId, TableName};
+pub use types::SqlType;
+
+/// Longest row key in bytes, as in HBase (the length is stored as a signed 16-bit number).
+pub const ROW_LEN_MAX: usize = 32_767;
+/// Longest family name in bytes, as in HBase.
+pub const FAMILY_LEN_MAX: usize = 127;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables and families as the store knows them: names, ids and the family attributes that decide how cells
+//! are kept. What SQL adds (columns, types, primary key) is [`crate::schema::TableSchema`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::schema::TableSchema;
+
+/// Identity of a table for its whole life; a name that is dropped and created again gets a new id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TableId(pub u64);
+
+/// Namespace and name. SQL's schema is the namespace; tables without one live in `default`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TableName {
+    /// HBase's namespace, Phoenix's schema.
+    pub namespace: String,
+    /// The table itself.
+    pub name: String,
+}
+
+/// The namespace of tables that name none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+impl TableName {
+    /// A table in the namespace `default`.
+    pub fn in_default(name: impl Into<String>) -> Self {
+        Self { namespace: DEFAULT_NAMESPACE.into(), name: name.into() }
+    }
+
+    /// A table in the given namespace.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl fmt::Display for TableName {
+    /// `T` in the default namespace, `S.T` elsewhere, as SQL writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace == DEFAULT_NAMESPACE {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}.{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// Which of two cells of one column wins when a delete marker is involved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeleteRule {
+    /// HBase's default: a delete marker hides every put with a timestamp at or below its own, also one
+    /// written later, until a major compaction removes the marker.
+    #[default]
+    ByTimestamp,
+    /// HBase's NEW_VERSION_BEHAVIOR: a delete marker hides only what was written before it.
+    BySequence,
+}
+
+/// Whether deleted cells and markers outlive a compaction (HBase's KEEP_DELETED_CELLS).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepDeletedCells {
+    /// Deleted cells leave at the next major compaction.
+    #[default]
+    False,
+    /// Deleted cells stay until TTL or VERSIONS removes them.
+    True,
+    /// Deleted cells stay until their TTL.
+    Ttl,
+}
+
+/// One column family and how its cells are kept. Attribute names are HBase's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FamilyDescriptor {
+    /// Family name, 1 to 127 printable bytes without `:`.
+    pub name: String,
+    /// VERSIONS: versions kept per column. Default 1.
+    pub versions_max: u32,
+    /// MIN_VERSIONS: versions kept even when older than the TTL. Default 0.
+    pub versions_min: u32,
+    /// TTL in seconds; `None` for ever (HBase's FOREVER).
+    pub ttl_secs: Option<u64>,
+    /// KEEP_DELETED_CELLS.
+    pub keep_deleted_cells: KeepDeletedCells,
+    /// DATA_BLOCK_ENCODING by name, e.g. `NONE`.
+    pub encoding: String,
+    /// COMPRESSION by name, e.g. `ZSTD`.
+    pub compression: String,
+    /// BLOOMFILTER: `NONE`, `ROW` or `ROWCOL`.
+    pub bloom: String,
+    /// BLOCKSIZE in bytes of unencoded cells. Default 65,536.
+    pub block_bytes: u32,
+    /// NEW_VERSION_BEHAVIOR.
+    pub delete_rule: DeleteRule,
+    /// Attributes that Basalt does not know; kept as given.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
+}
+
+impl FamilyDescriptor {
+    /// A family with HBase's defaults.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            versions_max: 1,
+            versions_min: 0,
+            ttl_secs: None,
+            keep_deleted_cells: KeepDeletedCells::False,
+            encoding: "NONE".into(),
+            compression: "NONE".into(),
+            bloom: "ROW".into(),
+            block_bytes: 65_536,
+            delete_rule: DeleteRule::ByTimestamp,
+            attributes: BTreeMap::new(),
+        }
+    }
+}
+
+/// A table: its name, families (sorted by name, unique) and, for tables made in SQL, its schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableDescriptor {
+    /// Namespace and name.
+    pub name: TableName,
+    /// At least one family.
+    pub families: Vec<FamilyDescriptor>,
+    /// Columns, types and primary key; `None` for tables made through the cell API.
+    #[serde(default)]
+    pub schema: Option<TableSchema>,
+    /// Table attributes that Basalt does not know; kept as given.
+    #[serde(default)]
+    pub attributes: BTreeMap<String, String>,
+}
