@@ -1,0 +1,70 @@
+# The chores of the repository. `make` alone lists them.
+#
+# Everything is compiled with one profile (release) and as one workspace, so that DataFusion and its
+# dependencies are compiled once, whichever target comes first. What is compiled, generated and loaded
+# lies under $(CACHE), outside of the clone; set CARGO_TARGET_DIR or BASALT_CACHE to move it.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+
+CACHE := $(or $(BASALT_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/basalt)
+export BASALT_CACHE := $(CACHE)
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+CARGO := cargo
+PYTHON := $(CACHE)/python/bin/python3
+
+.PHONY: help build demo test lint fmt bench reference torture toolchain
+
+help:
+	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
+	@echo 'make demo       load TPC-H SF 1 and time a dozen queries on it; SF=0.1 for a smaller one'
+	@echo 'make test       all that continuous integration runs: format, lints, tidiness, tests'
+	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
+	@echo 'make fmt        format the sources'
+	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
+	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
+	@echo 'make torture    the kill -9 test with thousands of kills; KILLS=3000'
+
+build: toolchain
+	$(CARGO) build --release --workspace --locked
+
+SF ?= 1
+demo: build
+	$(CARGO) xtask demo --sf $(SF)
+
+test: toolchain
+	$(CARGO) xtask ci
+
+lint: toolchain
+	$(CARGO) xtask lint
+
+fmt: toolchain
+	$(CARGO) fmt --all
+
+bench: build $(PYTHON)
+	$(PYTHON) tests/reference/compare.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
+	    --out docs/benchmarks/main-job.md
+
+reference: $(PYTHON)
+	$(PYTHON) tests/reference/make.py
+
+KILLS ?= 3000
+torture: toolchain
+	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
+
+# Only `bench` and `reference` need Python; the packages go into an environment of their own.
+$(PYTHON): tests/reference/requirements.txt
+	@command -v python3 >/dev/null || { echo 'python3 is missing; on Debian or Ubuntu: apt install python3 python3-venv' >&2; exit 1; }
+	python3 -m venv $(CACHE)/python
+	$(PYTHON) -m pip install --quiet --requirement $<
+	@touch $@
+
+# Says what is missing before a compiler does.
+toolchain:
+	@command -v cargo >/dev/null || { \
+	    echo 'cargo is missing: install Rust 1.95 or newer, see https://rustup.rs' >&2; exit 1; }
+	@command -v cc >/dev/null || { \
+	    echo 'a C compiler is missing (for zstd and mimalloc); on Debian or Ubuntu: apt install build-essential' >&2; exit 1; }
+	@version=$$(rustc --version | cut -d' ' -f2); \
+	  printf '1.95.0\n%s\n' "$${version%%-*}" | sort --check=quiet --version-sort || { \
+	    echo "rustc is $$version; Basalt needs 1.95 or newer: rustup update stable" >&2; exit 1; }
