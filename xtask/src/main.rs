@@ -1,1 +1,45 @@
-fn main() {}
+// SPDX-License-Identifier: Apache-2.0
+//! The chores of the repository, as one program: `cargo xtask <chore>`.
+//!
+//! ```text
+//! tidy [--bless]   checks that no compiler makes: headers, lengths, layers, documents (see `tidy`)
+//! lint             formatting, clippy, tidy
+//! ci               formatting, clippy and every test; all that continuous integration runs
+//! ```
+//!
+//! Kept free of the database's own crates and of macros, so that it is compiled in seconds.
+
+mod ci;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => tidy::run(&repository()),
+        ["tidy", "--bless"] => tidy::bless(&repository()),
+        ["lint"] => ci::lint(&repository()),
+        ["ci"] => ci::run(&repository()),
+        _ => bail!("no such chore: {}; there are tidy [--bless], lint and ci", words.join(" ")),
+    }
+}
+
+/// The root of the checkout that this program was compiled from.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
+}
