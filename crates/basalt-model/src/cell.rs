@@ -8,9 +8,12 @@
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 /// Sequence number of a committed batch: 1, 2, 3, … over the whole database. It orders writes; the user's
 /// version of a cell is its *timestamp*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Seq(pub u64);
 
 /// A timestamp that asks for the clock at commit ("the latest"), HBase's `HConstants.LATEST_TIMESTAMP`.
