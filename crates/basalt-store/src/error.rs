@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The one error of this crate, cut by what the caller can do about it: fix the call, restore the bytes, wait
+//! and retry, or report a bug.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use basalt_model::escape::Escaped;
+use basalt_model::mutation::MutationError;
+use basalt_model::{KeyRange, TableName};
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong in the store. Cheap to clone: one failed log write answers many writers.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another process (or another handle) has the directory open.
+    #[error("database {} is in use by {holder}", path.display())]
+    Locked {
+        /// Directory of the database.
+        path: PathBuf,
+        /// What the holder says about itself.
+        holder: String,
+    },
+    /// The directory holds no database.
+    #[error("{} is not a Basalt database: {found}", path.display())]
+    NotADatabase {
+        /// The directory.
+        path: PathBuf,
+        /// What lies there instead.
+        found: &'static str,
+    },
+    /// A later release wrote the database.
+    #[error("{} is of database format {found}, newer than {supported}, the newest that this release reads", path.display())]
+    NewerFormat {
+        /// The file that says so.
+        path: PathBuf,
+        /// Format of the file.
+        found: u32,
+        /// Newest format known here.
+        supported: u32,
+    },
+    /// Bytes that are not what was written.
+    #[error("{0}")]
+    Corrupt(Arc<Corruption>),
+    /// The operating system refused.
+    #[error("cannot {op} {}", path.display())]
+    Io {
+        /// What was attempted, as a verb: `read`, `sync`.
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The disk or the quota is full. Nothing acknowledged is lost, and writes work again once there is space.
+    #[error("no space left to {op} {}", path.display())]
+    OutOfSpace {
+        /// What was attempted.
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The log could not be made durable at some earlier point; what reached the disk is unknown until the
+    /// database is opened again. Reads go on.
+    #[error("the write-ahead log failed earlier; the database takes no writes until it is opened again")]
+    LogFailed {
+        /// The failure.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// Memory for unflushed writes is used up and flushing does not keep up; try again later.
+    #[error("{unflushed_bytes} bytes of writes wait to be flushed, more than the limit of {limit_bytes}")]
+    Overloaded {
+        /// Bytes in memory.
+        unflushed_bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// The database was closed.
+    #[error("the database is closed")]
+    Closed,
+    /// A change was asked of a database opened for reading.
+    #[error("the database is open for reading only")]
+    ReadOnly,
+    /// No table of this name.
+    #[error("there is no table {name}")]
+    NoSuchTable {
+        /// Name or `table 17` when only the id is known.
+        name: String,
+    },
+    /// A table of this name exists.
+    #[error("table {name} exists already")]
+    TableExists {
+        /// The name.
+        name: TableName,
+    },
+    /// The table has no such family.
+    #[error("table {table} has no column family {family:?}")]
+    NoSuchFamily {
+        /// The table.
+        table: TableName,
+        /// The family asked for, escaped.
+        family: String,
+    },
+    /// A table descriptor, option or argument that cannot be.
+    #[error("{0}")]
+    Invalid(String),
+    /// A cell or row that cannot be.
+    #[error(transparent)]
+    Mutation(#[from] MutationError),
+}
+
+/// Where damaged bytes lie and what they held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Corruption {
+    /// The file.
+    pub file: PathBuf,
+    /// Offset of the damaged block or record in the file.
+    pub offset: u64,
+    /// The table whose data it is, when that can still be told.
+    pub table: Option<String>,
+    /// The rows that it may have held, when that can still be told.
+    pub range: Option<KeyRange>,
+    /// What is wrong, both sides named.
+    pub what: String,
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is damaged at offset {}", self.file.display(), self.offset)?;
+        if let Some(table) = &self.table {
+            write!(f, " (table {table}")?;
+            if let Some(range) = &self.range {
+                write!(f, ", rows from {}", Escaped(&range.start))?;
+                match &range.end {
+                    Some(end) => write!(f, " to before {}", Escaped(end))?,
+                    None => f.write_str(" to the end")?,
+                }
+            }
+            f.write_str(")")?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl Error {
+    /// True if the same call may succeed later without anybody changing it: the disk has space again, the
+    /// flush has caught up, the other process has left.
+    pub fn retryable(&self) -> bool {
+        match self {
+            Error::OutOfSpace { .. } | Error::Overloaded { .. } | Error::Locked { .. } => true,
+            Error::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::Interrupted | io::ErrorKind::TimedOut)
+            }
+            _ => false,
+        }
+    }
+
+    /// Wraps an operating-system error with what was attempted on which file.
+    pub(crate) fn io(op: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+        move |source| {
+            let (path, full) = (path.to_owned(), is_out_of_space(&source));
+            let source = Arc::new(source);
+            if full { Error::OutOfSpace { op, path, source } } else { Error::Io { op, path, source } }
+        }
+    }
+
+    /// A corruption that names file and offset only.
+    pub(crate) fn corrupt(file: &Path, offset: u64, what: impl Into<String>) -> Error {
+        let what = what.into();
+        Error::Corrupt(Arc::new(Corruption { file: file.to_owned(), offset, table: None, range: None, what }))
+    }
+}
+
+/// True for a full disk or an exhausted quota.
+pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
