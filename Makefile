@@ -30,7 +30,7 @@ build: toolchain
 
 SF ?= 1
 demo: build
-	$(CARGO) xtask demo --sf $(SF)
+	$(CARGO_TARGET_DIR)/release/basalt demo $(CACHE)/demo-sf$(SF) --sf $(SF)
 
 test: toolchain
 	$(CARGO) xtask ci

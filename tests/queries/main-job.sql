@@ -1,6 +1,6 @@
 -- The questions of the main job: LINEITEM and ORDERS of TPC-H in a durable database, asked in SQL.
 --
--- Read by `make demo` (xtask/src/demo.rs), by tests/reference/make.py, which records what DuckDB answers,
+-- Read by `make demo`, by tests/reference/make.py, which records what DuckDB answers,
 -- and by tests/reference/compare.py, which times both. The text is valid for Basalt and for DuckDB.
 -- Every statement has a head:
 --
