@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh CLASS ARGS...   compiles src/ if need be and runs basalt.CLASS against HBase, for example: run.sh ReadFiles DIR
+#
+# Needs a JDK (17 or newer) and, the first time, Maven. Jars stay in ~/.m2; the class path and the classes lie under
+# $BASALT_CACHE/hbase, so that later runs need neither Maven nor a network. JAVA_HEAP (default 1g) is the heap's size.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${BASALT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/basalt}/hbase
+
+missing() {
+  echo "$1 is missing; on Debian or Ubuntu: apt install openjdk-17-jdk-headless maven" >&2
+  exit 2
+}
+command -v java >/dev/null || missing java
+command -v javac >/dev/null || missing javac
+
+mkdir -p "$cache"
+# Several runs may start at once, for tests run side by side.
+exec 9>"$cache/lock"
+flock 9
+
+# Does every jar of the recorded class path still exist?
+class_path_holds() {
+  [ -s "$cache/classpath" ] && cmp --silent "$here/pom.xml" "$cache/pom.xml" || return 1
+  local jar
+  while IFS= read -r -d : jar; do [ -f "$jar" ] || return 1; done < <(printf '%s:' "$(<"$cache/classpath")")
+}
+if ! class_path_holds; then
+  command -v mvn >/dev/null || missing mvn
+  echo 'asking Maven for HBase (about 150 MB, once)' >&2
+  mvn --quiet --batch-mode -Dstyle.color=never --file "$here/pom.xml" \
+    org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath -Dmdep.outputFile="$cache/classpath.new" >&2
+  mv "$cache/classpath.new" "$cache/classpath"
+  cp "$here/pom.xml" "$cache/pom.xml"
+  rm -f "$cache/classes.sum"
+fi
+jars=$(<"$cache/classpath")
+
+mapfile -t sources < <(find "$here/src" -name '*.java' | sort)
+sum=$(cat "${sources[@]}" | sha256sum)
+if [ "$sum" != "$(cat "$cache/classes.sum" 2>/dev/null)" ]; then
+  rm -rf "$cache/classes"
+  javac -Xlint:all,-path,-classfile,-processing -proc:none --release 17 -d "$cache/classes" -cp "$jars" "${sources[@]}" >&2
+  echo "$sum" > "$cache/classes.sum"
+fi
+flock --unlock 9
+exec 9>&-
+
+opens=()
+for package in java.lang java.lang.reflect java.nio sun.nio.ch java.io java.net java.util; do
+  opens+=("--add-opens=java.base/$package=ALL-UNNAMED")
+done
+class=$1
+shift
+exec java "${opens[@]}" -Xmx"${JAVA_HEAP:-1g}" -cp "$here/conf:$cache/classes:$jars" "basalt.$class" "$@"
