@@ -3,12 +3,13 @@
 //! schemas with their byte encodings. No I/O, no async, no Arrow; every other crate stands on this one.
 //!
 //! Start with [`cell`] (the unit of storage and its order), then [`table`] (tables and families),
-//! then [`schema`] and [`types`] (how SQL sees the same bytes).
+//! then [`schema`], [`types`] and [`rowkey`] (how SQL sees the same bytes).
 
 pub mod cell;
 pub mod escape;
 pub mod mutation;
 pub mod range;
+pub mod rowkey;
 pub mod schema;
 pub mod table;
 pub mod types;
@@ -16,9 +17,9 @@ pub mod types;
 pub use cell::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
 pub use mutation::{FrozenBatch, RowMutation, RowMutationRef, WriteBatch};
 pub use range::KeyRange;
-pub use schema::{ColumnSchema, KeyColumn, SortOrder, TableSchema};
+pub use schema::{ColumnRef, ColumnSchema, KeyColumn, SortOrder, TableSchema};
 pub use table::{FamilyDescriptor, TableDescriptor, TableId, TableName};
-pub use types::SqlType;
+pub use types::{SqlType, TypeError, Value};
 
 /// Longest row key in bytes, as in HBase (the length is stored as a signed 16-bit number).
 pub const ROW_LEN_MAX: usize = 32_767;

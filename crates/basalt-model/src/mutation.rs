@@ -100,7 +100,15 @@ impl WriteBatch {
         self.buf.extend_from_slice(&(row.len() as u16).to_le_bytes());
         self.buf.extend_from_slice(&[0; 8]);
         self.buf.extend_from_slice(row);
-        Ok(RowBuilder { batch: self, table, start, cell_count: 0, last_cell: None, in_order: true, done: false })
+        Ok(RowBuilder {
+            batch: self,
+            table,
+            start,
+            cell_count: 0,
+            last_cell: None,
+            in_order: true,
+            done: false,
+        })
     }
 
     /// Gives every cell without a timestamp ([`LATEST_TIMESTAMP`]) this one.
@@ -237,7 +245,8 @@ impl RowBuilder<'_> {
         if self.cell_count == 0 {
             return;
         }
-        let row_len = u16::from_le_bytes([self.batch.buf[self.start], self.batch.buf[self.start + 1]]) as usize;
+        let row_len =
+            u16::from_le_bytes([self.batch.buf[self.start], self.batch.buf[self.start + 1]]) as usize;
         let cells_at = self.start + ROW_HEADER + row_len;
         if !self.in_order {
             let (cells, count) = sorted_distinct_cells(&self.batch.buf[cells_at..]);
@@ -347,7 +356,8 @@ impl<'a> Iterator for Cells<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let (mut cell, len) = parse_cell(self.row, self.rest).expect("entry was built or checked by this module");
+        let (mut cell, len) =
+            parse_cell(self.row, self.rest).expect("entry was built or checked by this module");
         cell.seq = self.seq;
         self.rest = &self.rest[len..];
         Some(cell)
@@ -385,7 +395,8 @@ fn check_entry(bytes: &[u8]) -> Result<usize, MutationError> {
     let mut cells = bytes.get(ROW_HEADER + row_len..len).ok_or(malformed(6, "cells are cut off"))?;
     for _ in 0..cell_count {
         let at = len - cells.len();
-        let (cell, cell_len) = parse_cell(b"", cells).ok_or(malformed(at, "cell does not fit its lengths"))?;
+        let (cell, cell_len) =
+            parse_cell(b"", cells).ok_or(malformed(at, "cell does not fit its lengths"))?;
         if cell.family.is_empty() || cell.family.len() > FAMILY_LEN_MAX {
             return Err(malformed(at, "family length is out of range"));
         }

@@ -5,8 +5,14 @@
 //! other column is one cell; each row has one *empty cell* in the first family so that a row whose columns
 //! are all NULL exists. Qualifiers are numbers counted from 11 per table and written in
 //! COLUMN_ENCODED_BYTES bytes (default 2, so the first column is `80 0b`), or the column's name when 0.
+//!
+//! [`define`] makes a schema of column definitions and refuses the impossible ones.
+
+pub mod define;
 
 use serde::{Deserialize, Serialize};
+
+pub use define::{ColumnDefinition, KeyPart, SchemaDefinition, SchemaError};
 
 use crate::types::SqlType;
 
@@ -84,3 +90,112 @@ pub enum ColumnRef {
     /// Index into [`TableSchema::columns`].
     Column(usize),
 }
+
+/// A name that stands for no column, or for several.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// No column has this name.
+    #[error("column {name} does not exist")]
+    NotFound {
+        /// The name as given, with its family.
+        name: String,
+    },
+    /// Columns of several families have this name.
+    #[error("column {name} is ambiguous; write it with its family")]
+    Ambiguous {
+        /// The name as given.
+        name: String,
+    },
+}
+
+impl LookupError {
+    /// Phoenix's error code.
+    pub fn phoenix_code(&self) -> u16 {
+        match self {
+            Self::NotFound { .. } => 504,
+            Self::Ambiguous { .. } => 502,
+        }
+    }
+}
+
+impl TableSchema {
+    /// All columns in the order in which they were declared; the order of `SELECT *`.
+    pub fn declared_order(&self) -> &[ColumnRef] {
+        &self.declared
+    }
+
+    /// The column of this name; with a family, only that family's.
+    pub fn find(&self, family: Option<&str>, name: &str) -> Result<ColumnRef, LookupError> {
+        let key = self.key.iter().position(|column| family.is_none() && column.name == name);
+        let matches = |column: &&ColumnSchema| {
+            column.name == name && family.is_none_or(|family| column.family == family)
+        };
+        let mut found = self.columns.iter().enumerate().filter(|(_, column)| matches(column));
+        let first = found.next().map(|(index, _)| ColumnRef::Column(index));
+        let written = || family.map_or_else(|| name.to_owned(), |family| format!("{family}.{name}"));
+        match (key.map(ColumnRef::Key), first, found.next()) {
+            (Some(_), Some(_), _) | (None, Some(_), Some(_)) => {
+                Err(LookupError::Ambiguous { name: written() })
+            }
+            (Some(column), None, _) | (None, Some(column), None) => Ok(column),
+            (None, None, _) => Err(LookupError::NotFound { name: written() }),
+        }
+    }
+
+    /// Name of a column, without its family.
+    pub fn name(&self, column: ColumnRef) -> &str {
+        match column {
+            ColumnRef::Key(index) => &self.key[index].name,
+            ColumnRef::Column(index) => &self.columns[index].name,
+        }
+    }
+
+    /// Name of a column as a result shows it: with its family if another column has the same name.
+    pub fn display_name(&self, column: ColumnRef) -> String {
+        let name = self.name(column);
+        match column {
+            ColumnRef::Column(index) if self.find(None, name).is_err() => {
+                format!("{}.{name}", self.columns[index].family)
+            }
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Declared type of a column.
+    pub fn sql_type(&self, column: ColumnRef) -> SqlType {
+        match column {
+            ColumnRef::Key(index) => self.key[index].sql_type,
+            ColumnRef::Column(index) => self.columns[index].sql_type,
+        }
+    }
+
+    /// True if the column may be NULL.
+    pub fn nullable(&self, column: ColumnRef) -> bool {
+        match column {
+            ColumnRef::Key(index) => self.key[index].nullable,
+            ColumnRef::Column(index) => self.columns[index].nullable,
+        }
+    }
+
+    /// Source text of a column's DEFAULT, if it has one. A missing cell of such a column stands for the
+    /// default; NULL is a cell of no bytes.
+    pub fn default_sql(&self, column: ColumnRef) -> Option<&str> {
+        match column {
+            ColumnRef::Key(_) => None,
+            ColumnRef::Column(index) => self.columns[index].default_sql.as_deref(),
+        }
+    }
+
+    /// All families, sorted by name: those of the columns and that of the empty cell.
+    pub fn families(&self) -> Vec<&str> {
+        let mut families: Vec<&str> = self.columns.iter().map(|column| column.family.as_str()).collect();
+        families.push(&self.empty_family);
+        families.sort_unstable();
+        families.dedup();
+        families
+    }
+}
+
+#[cfg(test)]
+mod tests;

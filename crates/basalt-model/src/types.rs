@@ -1,8 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Phoenix's SQL types and their byte encodings (facts from Phoenix 5.2). The encodings sort: unsigned byte
-//! order of the encoded form is the order of the values. DESC inverts every byte of the ASC form.
+//! order of the encoded form is the order of the values. DESC inverts every byte of the ASC form, except
+//! that BOOLEAN's DESC form is the logical not.
+//!
+//! This module owns the declared types; [`number`] and [`decimal`] hold the byte forms that need arithmetic,
+//! [`value`] encodes and decodes single values of any type, and [`error`] says why a value does not fit its
+//! type or bytes are no value of it. NULL is the value of no bytes everywhere.
+//!
+//! ```text
+//! INTEGER -1, 0, 1        7fffffff 80000000 80000001
+//! DECIMAL -1, 0.01, 1     3e6466   c002     c102
+//! VARCHAR 'a', 'ab', 'b'  61       6162     62
+//! ```
+
+pub mod decimal;
+pub mod error;
+pub mod number;
+pub mod value;
 
 use std::fmt;
+
+pub use decimal::Decimal;
+pub use error::TypeError;
+pub use value::Value;
 
 use serde::{Deserialize, Serialize};
 
@@ -111,3 +131,6 @@ impl fmt::Display for SqlType {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
 
-fn cell<'a>(row: &'a [u8], qualifier: &'a [u8], timestamp: i64, cell_type: CellType, seq: u64) -> CellRef<'a> {
+fn cell<'a>(
+    row: &'a [u8],
+    qualifier: &'a [u8],
+    timestamp: i64,
+    cell_type: CellType,
+    seq: u64,
+) -> CellRef<'a> {
     CellRef { row, family: b"f", qualifier, timestamp, cell_type, value: b"", seq: Seq(seq), tags: b"" }
 }
 
