@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times DuckDB and Basalt side by side: same data, same questions, same machine, same number of threads.
+
+    make bench            (or: python3 tests/reference/compare.py --basalt PATH [--sf 1] [--out FILE])
+
+Each side loads LINEITEM and ORDERS from the same Parquet files into a durable database, then answers every
+question of tests/queries/main-job.sql once unmeasured and --runs times measured in one process; the median
+counts. The sides take turns and never run at the same time. Basalt's times are those that `basalt sql
+--timing` prints, DuckDB's are taken around the call in Python; both produce the whole answer. Loads, upserts and the
+time to the first row are taken from outside, so the start of each program is in them.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+from questions import Question, questions
+
+KEYS = {"lineitem": "l_orderkey,l_linenumber", "orders": "o_orderkey"}
+UPSERT_ROWS = 200_000
+UPSERT_BATCH = 1_000
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Ended:
+    """A process that ended well."""
+
+    stdout: str
+    stderr: str
+    seconds: float
+    peak_bytes: int
+
+
+def run(command: list, keep_output: bool = True) -> Ended:
+    start = time.monotonic()
+    output = subprocess.PIPE if keep_output else subprocess.DEVNULL
+    process = subprocess.Popen([str(word) for word in command], stdout=output, stderr=subprocess.PIPE, text=True)
+    stdout = process.stdout.read() if keep_output else ""
+    stderr = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(process.args)}: exit code {process.returncode}\n{stderr}")
+    return Ended(stdout, stderr, seconds, usage.ru_maxrss * 1024)
+
+
+def seconds_to_first_row(command: list, header_lines: int) -> float:
+    start = time.monotonic()
+    process = subprocess.Popen(
+        [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    for _ in range(header_lines + 1):
+        if not process.stdout.readline():
+            sys.exit(f"{' '.join(process.args)}: ended before the first row")
+    seconds = time.monotonic() - start
+    process.kill()
+    process.wait()
+    return seconds
+
+
+class Duckdb:
+    name = f"DuckDB {duckdb.__version__}"
+
+    def __init__(self, options, work: Path):
+        self.threads, self.runs, self.work = options.threads, options.runs, work
+        self.database = work / "duckdb.db"
+
+    def task(self, task: str, *arguments) -> list:
+        return [sys.executable, HERE / "duckdb_side.py", task, self.database, self.threads, *arguments]
+
+    def load(self, files: dict[str, Path]) -> tuple[dict[str, float], int]:
+        ended = run(self.task("load", *(f"{table}={file}" for table, file in files.items())))
+        return json.loads(ended.stdout), ended.peak_bytes
+
+    def ask(self, asked: list[Question]) -> tuple[list[float], int]:
+        file = self.work / "questions.json"
+        file.write_text(json.dumps([question.sql for question in asked]))
+        ended = run(self.task("ask", self.runs, file))
+        return json.loads(ended.stdout), ended.peak_bytes
+
+    def first_row(self, sql: str) -> float:
+        return seconds_to_first_row(self.task("first-row", sql), header_lines=0)
+
+    def upsert(self, rows: int) -> tuple[float, int]:
+        run(self.task("run", self.file("CREATE TABLE upserts (pk INTEGER PRIMARY KEY, v1 FLOAT, v2 FLOAT)\n")))
+        ended = run(self.task("run", self.file(upserts("INSERT", rows))))
+        return ended.seconds, ended.peak_bytes
+
+    def file(self, text: str) -> Path:
+        file = self.work / "statements.sql"
+        file.write_text(text)
+        return file
+
+    def disk_bytes(self) -> int:
+        return self.database.stat().st_size
+
+    def remove(self):
+        for file in self.work.glob("duckdb.db*"):
+            file.unlink()
+
+
+class Basalt:
+    name = "Basalt"
+
+    def __init__(self, options, work: Path):
+        self.program, self.threads, self.runs, self.work = options.basalt, options.threads, options.runs, work
+        self.database = work / "basalt.db"
+
+    def command(self, command: str, *arguments) -> list:
+        return [self.program, command, self.database, *arguments, "--threads", self.threads]
+
+    def load(self, files: dict[str, Path]) -> tuple[dict[str, float], int]:
+        seconds, peak = {}, 0
+        for table, file in files.items():
+            ended = run(self.command("load", table, file, "--create", "--primary-key", KEYS[table], "--quiet"))
+            seconds[table], peak = ended.seconds, max(peak, ended.peak_bytes)
+        return seconds, peak
+
+    def ask(self, asked: list[Question]) -> tuple[list[float], int]:
+        file = self.work / "questions.sql"
+        file.write_text("".join(f"{question.sql};\n" * (1 + self.runs) for question in asked))
+        ended = run(self.command("sql", "-f", file, "--format", "arrow", "--timing"), keep_output=False)
+        times = statement_seconds(ended.stderr)
+        if len(times) != len(asked) * (1 + self.runs):
+            sys.exit(f"basalt sql --timing: {len(times)} times for {len(asked)} questions:\n{ended.stderr}")
+        step = 1 + self.runs
+        return [statistics.median(times[at + 1 : at + step]) for at in range(0, len(times), step)], ended.peak_bytes
+
+    def first_row(self, sql: str) -> float:
+        return seconds_to_first_row(self.command("sql", "-c", sql, "--format", "csv"), header_lines=1)
+
+    def upsert(self, rows: int) -> tuple[float, int]:
+        run(self.command("sql", "-c", "CREATE TABLE upserts (pk INTEGER PRIMARY KEY, v1 FLOAT, v2 FLOAT)"))
+        file = self.work / "statements.sql"
+        file.write_text(upserts("UPSERT", rows))
+        ended = run(self.command("sql", "-f", file, "--quiet"))
+        return ended.seconds, ended.peak_bytes
+
+    def disk_bytes(self) -> int:
+        return sum(file.stat().st_size for file in self.database.rglob("*") if file.is_file())
+
+    def remove(self):
+        shutil.rmtree(self.database, ignore_errors=True)
+
+
+def statement_seconds(stderr: str) -> list[float]:
+    """The times that --timing prints, one line a statement."""
+    units = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+    return [float(n) * units[unit] for n, unit in re.findall(r"^Time: ([\d.]+) (s|ms|µs)", stderr, re.M)]
+
+
+def upserts(verb: str, rows: int) -> str:
+    """Statements of a thousand rows each, one a line."""
+    lines = []
+    for start in range(0, rows, UPSERT_BATCH):
+        values = ",".join(f"({pk},{pk * 0.37 % 1:.6f},{pk * 0.73 % 1:.6f})" for pk in range(start, start + UPSERT_BATCH))
+        lines.append(f"{verb} INTO upserts VALUES {values};\n")
+    return "".join(lines)
+
+
+def generate(options, work: Path) -> dict[str, Path]:
+    files = {table: work / f"{table}.parquet" for table in KEYS}
+    if not all(file.exists() for file in files.values()):
+        tables = ",".join(KEYS)
+        run([options.basalt, "tpch", work, "--sf", f"{options.sf:g}", "--tables", tables, "--format", "parquet"])
+    return files
+
+
+@dataclass
+class Row:
+    what: str
+    duckdb: str
+    basalt: str
+    ratio: float
+
+
+def in_seconds(what: str, duckdb_seconds: float, basalt_seconds: float) -> Row:
+    return Row(what, show_seconds(duckdb_seconds), show_seconds(basalt_seconds), basalt_seconds / duckdb_seconds)
+
+
+def in_rows_a_second(what: str, rows: int, duckdb_seconds: float, basalt_seconds: float) -> Row:
+    show = lambda seconds: f"{rows / seconds / 1e3:,.0f}k rows/s ({show_seconds(seconds)})"
+    return Row(what, show(duckdb_seconds), show(basalt_seconds), basalt_seconds / duckdb_seconds)
+
+
+def in_bytes(what: str, duckdb_bytes: int, basalt_bytes: int) -> Row:
+    show = lambda n: f"{n / 1e6:,.0f} MB"
+    return Row(what, show(duckdb_bytes), show(basalt_bytes), basalt_bytes / duckdb_bytes)
+
+
+def show_seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def measure(options, work: Path) -> list[Row]:
+    files = generate(options, work)
+    sides = [Duckdb(options, work), Basalt(options, work)]
+    for side in sides:
+        side.remove()
+    table = []
+
+    loads = [side.load(files) for side in sides]
+    connection = duckdb.connect()
+    for name, file in files.items():
+        rows = connection.execute(f"SELECT COUNT(*) FROM '{file}'").fetchone()[0]
+        table.append(in_rows_a_second(f"load {name.upper()} ({rows:,} rows)", rows, *(load[0][name] for load in loads)))
+    table.append(in_bytes("peak memory of the load", *(load[1] for load in loads)))
+    table.append(in_bytes("size on disk", *(side.disk_bytes() for side in sides)))
+
+    asked = [question for question in questions(options.sf) if question.run == "demo"]
+    answers = [side.ask(asked) for side in sides]
+    for question, *seconds in zip(asked, *(answer[0] for answer in answers), strict=True):
+        table.append(in_seconds(question.title, *seconds))
+    for question in questions(options.sf):
+        if question.run == "first-row":
+            runs = [[side.first_row(question.sql) for _ in range(options.runs)] for side in sides]
+            table.append(in_seconds(f"{question.title} (program start included)", *map(statistics.median, runs)))
+    table.append(in_bytes("peak memory of the questions", *(answer[1] for answer in answers)))
+
+    upserted = [side.upsert(UPSERT_ROWS) for side in sides]
+    what = f"upsert of {UPSERT_ROWS:,} rows, durable batches of {UPSERT_BATCH:,}"
+    table.append(in_rows_a_second(what, UPSERT_ROWS, *(seconds for seconds, _ in upserted)))
+    return table
+
+
+def report(options, table: list[Row]) -> str:
+    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    lines = [
+        "# The main job: DuckDB and Basalt side by side",
+        "",
+        f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs; "
+        f"{time.strftime('%Y-%m-%d')}, {processor[1] if processor else platform.machine()}, "
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}.",
+        f"Made by `make bench SF={options.sf:g}`; how it is measured: `tests/reference/compare.py`.",
+        "A ratio of 2 means that Basalt takes twice the time or space.",
+        "",
+        f"| | {Duckdb.name} | {Basalt.name} | ratio |",
+        "|---|--:|--:|--:|",
+    ]
+    lines += [f"| {row.what.replace('*', chr(92) + '*')} | {row.duckdb} | {row.basalt} | {row.ratio:.2f} |" for row in table]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--basalt", type=Path, required=True, help="the program")
+    parser.add_argument("--sf", type=float, default=1.0, help="scale factor of TPC-H")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--work", type=Path, help="directory for data and databases; they are removed first")
+    parser.add_argument("--out", type=Path, help="write the table there, too")
+    options = parser.parse_args()
+    cache = Path(os.environ.get("BASALT_CACHE") or Path.home() / ".cache" / "basalt")
+    work = options.work or cache / f"bench-sf{options.sf:g}"
+    work.mkdir(parents=True, exist_ok=True)
+    text = report(options, measure(options, work))
+    print(text)
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
