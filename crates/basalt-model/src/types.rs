@@ -133,4 +133,4 @@ impl fmt::Display for SqlType {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
