@@ -2,12 +2,23 @@
 //! The store: write-ahead log, memtables, store files, snapshots, compaction. Cells in, sorted cells out;
 //! nothing here knows SQL or a socket.
 
+mod commit;
+mod database;
 pub mod env;
 pub mod error;
 pub mod ids;
+mod layout;
 pub mod manifest;
+mod memtable;
+pub mod options;
+mod snapshot;
+mod version;
+mod wal;
 
+pub use database::Database;
 pub use env::Env;
 pub use error::{Corruption, Error, Result};
 pub use ids::{FileId, RegionId};
 pub use manifest::FileMeta;
+pub use options::{Durability, OpenOptions, Recovery};
+pub use snapshot::Snapshot;

@@ -3,8 +3,11 @@
 //!
 //! A manifest is a value. It is never changed in place on disk: every change writes a whole new file
 //! `MANIFEST-<20 digits>` and the highest valid one counts (see [`store`]).
+//!
+//! Rule ([`Manifest::check_invariants`]): the regions of a table cover all keys without overlap, every id is
+//! below the next one to be handed out, and every file lies in a family that its table has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use basalt_model::{KeyRange, Seq, TableDescriptor, TableId};
 use bytes::Bytes;
@@ -13,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{FileId, RegionId};
 
 mod hex;
+pub(crate) mod store;
 
 /// One store file of one family of one region: what can be known without opening it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,3 +53,177 @@ pub struct FileMeta {
     /// When the file was written, milliseconds since the epoch.
     pub created_ms: i64,
 }
+
+/// One table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TableEntry {
+    pub(crate) id: TableId,
+    pub(crate) descriptor: TableDescriptor,
+}
+
+/// One region and its files by family, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RegionEntry {
+    pub(crate) id: RegionId,
+    pub(crate) table: TableId,
+    /// Directory relative to the database; fixed at birth, so that a table can be renamed.
+    pub(crate) dir: String,
+    #[serde(with = "range_json")]
+    pub(crate) range: KeyRange,
+    /// Every commit up to and including this one is in the files, not in the log.
+    pub(crate) flushed_seq: Seq,
+    pub(crate) families: BTreeMap<String, Vec<FileMeta>>,
+}
+
+/// Everything that must be known to open the database, in one value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Raised by every opening for writing; a writer of an older epoch has lost the database.
+    pub(crate) epoch: u64,
+    /// Mixed into the checksums of the log, so that records of another database never look like ours.
+    pub(crate) log_id: u64,
+    pub(crate) next_table: u64,
+    pub(crate) next_region: u64,
+    pub(crate) next_file: u64,
+    /// No commit up to this number is handed out again, also when no log or file shows it.
+    pub(crate) last_seq: Seq,
+    /// No commit gets an older timestamp from the clock, even if it was set back.
+    #[serde(default)]
+    pub(crate) last_timestamp: i64,
+    /// First segment of the log that recovery needs; those before it may be gone.
+    pub(crate) first_segment: u64,
+    /// Namespaces that exist without a table in them, and all others.
+    pub(crate) namespaces: BTreeSet<String>,
+    pub(crate) tables: Vec<TableEntry>,
+    pub(crate) regions: Vec<RegionEntry>,
+}
+
+impl Manifest {
+    /// A database without tables.
+    pub(crate) fn empty(log_id: u64) -> Self {
+        Self {
+            epoch: 0,
+            log_id,
+            next_table: 1,
+            next_region: 1,
+            next_file: 1,
+            last_seq: Seq(0),
+            last_timestamp: 0,
+            first_segment: 1,
+            namespaces: BTreeSet::from([basalt_model::table::DEFAULT_NAMESPACE.to_owned()]),
+            tables: Vec::new(),
+            regions: Vec::new(),
+        }
+    }
+
+    pub(crate) fn region_mut(&mut self, id: RegionId) -> Option<&mut RegionEntry> {
+        self.regions.iter_mut().find(|region| region.id == id)
+    }
+
+    pub(crate) fn table(&self, id: TableId) -> Option<&TableEntry> {
+        self.tables.iter().find(|table| table.id == id)
+    }
+
+    /// All files with their region and family.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&RegionEntry, &str, &FileMeta)> {
+        self.regions.iter().flat_map(|region| {
+            region.families.iter().flat_map(move |(family, files)| {
+                files.iter().map(move |file| (region, family.as_str(), file))
+            })
+        })
+    }
+
+    /// What is wrong with the manifest, or nothing. Bytes from disk are checked with it, and every change
+    /// before it is written.
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        self.check_ids()?;
+        for table in &self.tables {
+            self.check_regions(table)?;
+        }
+        for (region, family, file) in self.files() {
+            let table = self.table(region.table).expect("checked by check_ids");
+            if !table.descriptor.families.iter().any(|known| known.name == family) {
+                return Err(format!("file {} lies in family {family:?}, which its table lacks", file.id));
+            }
+            if file.first_row > file.last_row || file.seq_min > file.seq_max {
+                return Err(format!("file {} ends before it begins", file.id));
+            }
+            if file.seq_max > self.last_seq {
+                return Err(format!("file {} holds commit {}, after {}", file.id, file.seq_max.0, self.last_seq.0));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_ids(&self) -> Result<(), String> {
+        let mut names = BTreeSet::new();
+        let mut tables = BTreeSet::new();
+        for table in &self.tables {
+            if !tables.insert(table.id) || table.id.0 >= self.next_table {
+                return Err(format!("table id {} is not unique or not below {}", table.id.0, self.next_table));
+            }
+            if !names.insert(&table.descriptor.name) {
+                return Err(format!("two tables are named {}", table.descriptor.name));
+            }
+        }
+        let mut regions = BTreeSet::new();
+        for region in &self.regions {
+            if !regions.insert(region.id) || region.id.0 >= self.next_region {
+                return Err(format!("region id {} is not unique or not below {}", region.id, self.next_region));
+            }
+            if !tables.contains(&region.table) {
+                return Err(format!("region {} belongs to table {}, which is not there", region.id, region.table.0));
+            }
+        }
+        let mut files = BTreeSet::new();
+        for (_, _, file) in self.files() {
+            if !files.insert(file.id) || file.id.0 >= self.next_file {
+                return Err(format!("file id {} is not unique or not below {}", file.id, self.next_file));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_regions(&self, table: &TableEntry) -> Result<(), String> {
+        let mut ranges: Vec<&KeyRange> =
+            self.regions.iter().filter(|region| region.table == table.id).map(|region| &region.range).collect();
+        ranges.sort_by(|a, b| a.start.cmp(&b.start));
+        let mut next = Some(Bytes::new());
+        for range in ranges {
+            if next.as_ref() != Some(&range.start) {
+                return Err(format!("the regions of table {} have a gap or overlap", table.descriptor.name));
+            }
+            next = range.end.clone();
+        }
+        match next {
+            None => Ok(()),
+            Some(_) => Err(format!("the regions of table {} do not reach the end", table.descriptor.name)),
+        }
+    }
+}
+
+mod range_json {
+    //! A key range as `{"start": hex, "end": hex or null}`.
+    use super::*;
+    use serde::{Deserializer, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    struct Json {
+        start: String,
+        end: Option<String>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(range: &KeyRange, serializer: S) -> Result<S::Ok, S::Error> {
+        let end = range.end.as_ref().map(|end| hex::encode(end));
+        Json { start: hex::encode(&range.start), end }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<KeyRange, D::Error> {
+        let json = Json::deserialize(deserializer)?;
+        let key = |text: &str| hex::decode(text).ok_or_else(|| D::Error::custom("key is not hexadecimal"));
+        Ok(KeyRange { start: key(&json.start)?, end: json.end.as_deref().map(key).transpose()? })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The commit line: gives writes their order, makes them durable in groups, and makes them visible.
+//!
+//! 1. *Sequence.* Under the sequencer's lock a batch gets its timestamp and its sequence numbers, and goes
+//!    into the memtables, where no reader sees it yet. Order of sequence numbers = order of timestamps =
+//!    order in the log.
+//! 2. *Group.* The first writer that finds nobody leading takes all batches that wait, writes them as one
+//!    frame and syncs once; the others wait for it. While it syncs, the next group gathers.
+//! 3. *Publish.* `visible` moves to the last number of the group. A reader takes `visible` once and sees a
+//!    batch wholly or not at all.
+//! 4. *Undo.* If the log refuses the group, its batches and all that were sequenced behind them (they may
+//!    have read what now never happened) are taken out of the memtables and answered with the error. Their
+//!    numbers are not used again.
+//!
+//! A batch that changes a row several times takes several numbers, one per repetition, so that the order of
+//! its changes is the order of numbers too; the numbers follow from the batch alone, so replay finds the same.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use basalt_model::{FrozenBatch, RowMutation, Seq, TableId, WriteBatch};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::env::SyncKind;
+use crate::error::{Error, Result};
+use crate::ids::RegionId;
+use crate::memtable::Memtable;
+use crate::options::Durability;
+use crate::wal::frame::encode_section;
+use crate::wal::writer::{LogWriter, Payload};
+
+/// Bytes of batches in one group, unless a single batch is larger.
+const GROUP_BYTES_MAX: usize = 16 << 20;
+/// Largest batch in bytes; keeps every length in the log far below its 32 bits.
+pub(crate) const BATCH_BYTES_MAX: usize = 1 << 30;
+
+/// Where consecutive rows of a batch go.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) table: TableId,
+    pub(crate) region: RegionId,
+    pub(crate) memtable: Arc<Memtable>,
+    pub(crate) rows: Range<usize>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    seq_first: Seq,
+    seq_last: Seq,
+    timestamp: i64,
+    durability: Durability,
+    batch: FrozenBatch,
+    targets: Vec<Target>,
+}
+
+/// The order of commits; see [`CommitLine`].
+#[derive(Debug)]
+pub(crate) struct Sequencer {
+    last_seq: u64,
+    last_timestamp: i64,
+    pending: VecDeque<Pending>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    leading: bool,
+    /// Every commit up to this one is durable or failed.
+    resolved: u64,
+    /// Errors that their writers have not fetched yet, by last number.
+    failures: BTreeMap<u64, Error>,
+}
+
+/// See the module.
+pub(crate) struct CommitLine {
+    sequencer: Mutex<Sequencer>,
+    group: Mutex<Group>,
+    group_done: Condvar,
+    log: Mutex<LogWriter>,
+    log_id: u64,
+    visible: AtomicU64,
+    unflushed_bytes: AtomicU64,
+}
+
+impl CommitLine {
+    /// Goes on behind the last commit.
+    pub(crate) fn new(log: LogWriter, log_id: u64, last_seq: Seq, last_timestamp: i64, unflushed_bytes: u64) -> Self {
+        let last_seq = last_seq.0;
+        Self {
+            sequencer: Mutex::new(Sequencer { last_seq, last_timestamp, pending: VecDeque::new() }),
+            group: Mutex::new(Group { resolved: last_seq, ..Group::default() }),
+            group_done: Condvar::new(),
+            log: Mutex::new(log),
+            log_id,
+            visible: AtomicU64::new(last_seq),
+            unflushed_bytes: AtomicU64::new(unflushed_bytes),
+        }
+    }
+
+    /// The newest commit that readers see.
+    pub(crate) fn visible(&self) -> Seq {
+        Seq(self.visible.load(Ordering::Acquire))
+    }
+
+    /// Bytes in memtables, sealed ones included.
+    pub(crate) fn unflushed_bytes(&self) -> u64 {
+        self.unflushed_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A flushed or dropped memtable has left memory's account.
+    pub(crate) fn release(&self, bytes: u64) {
+        self.unflushed_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Stops the order of commits while the guard lives. Does not wait for what is on its way.
+    pub(crate) fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
+        self.sequencer.lock()
+    }
+
+    /// The log, for rotation, syncs and removal of segments.
+    pub(crate) fn log(&self) -> MutexGuard<'_, LogWriter> {
+        self.log.lock()
+    }
+
+    /// Step 1. `route` finds the targets of the rows; nothing has happened if it fails.
+    pub(crate) fn sequence(
+        &self,
+        sequencer: &mut Sequencer,
+        mut batch: WriteBatch,
+        durability: Durability,
+        now_ms: i64,
+        route: impl FnOnce(&FrozenBatch) -> Result<Vec<Target>>,
+    ) -> Result<Seq> {
+        assert!(!batch.is_empty() && batch.size_bytes() <= BATCH_BYTES_MAX, "checked by the caller");
+        let timestamp = now_ms.max(sequencer.last_timestamp);
+        batch.stamp(timestamp);
+        let batch = batch.freeze();
+        let targets = route(&batch)?;
+        let seq_first = Seq(sequencer.last_seq + 1);
+        let (seqs, seq_last) = assign_seqs(seq_first, &batch.rows);
+        for target in &targets {
+            let rows = target.rows.clone();
+            let entries = rows.map(|i| (seqs.of(i), batch.rows[i].1.clone()));
+            let added = target.memtable.insert(entries);
+            self.unflushed_bytes.fetch_add(added, Ordering::Relaxed);
+        }
+        sequencer.last_seq = seq_last.0;
+        sequencer.last_timestamp = timestamp;
+        sequencer.pending.push_back(Pending { seq_first, seq_last, timestamp, durability, batch, targets });
+        Ok(seq_last)
+    }
+
+    /// Steps 2 to 4 for the batch whose last number is `ticket`.
+    pub(crate) fn wait(&self, ticket: Seq) -> Result<()> {
+        self.wait_resolved(ticket);
+        self.group.lock().failures.remove(&ticket.0).map_or(Ok(()), Err)
+    }
+
+    /// Waits until nothing is on its way and keeps it so while the guard lives.
+    pub(crate) fn drain(&self) -> MutexGuard<'_, Sequencer> {
+        loop {
+            let sequencer = self.sequencer.lock();
+            let last = Seq(sequencer.last_seq);
+            if self.group.lock().resolved >= last.0 {
+                return sequencer;
+            }
+            drop(sequencer);
+            self.wait_resolved(last);
+        }
+    }
+
+    /// Waits until every commit up to `seq` is durable or failed.
+    pub(crate) fn wait_resolved(&self, seq: Seq) {
+        let mut group = self.group.lock();
+        while group.resolved < seq.0 {
+            if group.leading {
+                self.group_done.wait(&mut group);
+                continue;
+            }
+            group.leading = true;
+            drop(group);
+            let (resolved, failures) = self.lead();
+            group = self.group.lock();
+            group.leading = false;
+            group.resolved = group.resolved.max(resolved.0);
+            group.failures.extend(failures);
+            self.group_done.notify_all();
+        }
+    }
+
+    /// Commits one group; returns the last number that is resolved now, and who failed.
+    fn lead(&self) -> (Seq, Vec<(u64, Error)>) {
+        let group = self.sequencer.lock().take_group();
+        let last = group.last().expect("a writer waits, so its batch is pending").seq_last;
+        match self.write_group(&group) {
+            Ok(()) => {
+                self.visible.store(last.0, Ordering::Release);
+                (last, Vec::new())
+            }
+            Err(error) => self.undo(group, &error),
+        }
+    }
+
+    fn write_group(&self, group: &[Pending]) -> Result<()> {
+        let mut log = self.log.lock();
+        log.check()?;
+        let payload = self.payload(group);
+        if payload.section_count > 0 {
+            log.append(&payload)?;
+        }
+        match group.iter().map(|pending| pending.durability).max() {
+            Some(Durability::Fsync) => log.sync(SyncKind::All),
+            Some(Durability::Sync) => log.sync(SyncKind::Data),
+            _ => Ok(()),
+        }
+    }
+
+    fn payload(&self, group: &[Pending]) -> Payload {
+        let logged = || group.iter().filter(|pending| pending.durability > Durability::Skip);
+        let mut payload = Payload {
+            seq_first: logged().next().map_or(Seq(0), |pending| pending.seq_first),
+            seq_last: logged().last().map_or(Seq(0), |pending| pending.seq_last),
+            timestamp: group.iter().map(|pending| pending.timestamp).max().unwrap_or(0),
+            ..Payload::default()
+        };
+        payload.bytes.reserve(logged().map(|pending| pending.batch.bytes.len() + 128).sum());
+        for pending in logged() {
+            let mut start = 0;
+            for target in &pending.targets {
+                let rows = &pending.batch.rows[target.rows.clone()];
+                let keys: Vec<&[u8]> = rows.iter().map(|(_, mutation)| mutation.borrow().row()).collect();
+                let end = start + rows.iter().map(|(_, mutation)| mutation.entry().len()).sum::<usize>();
+                let body = &pending.batch.bytes[start..end];
+                let address = (pending.seq_first, target.table, target.region);
+                encode_section(&mut payload.bytes, self.log_id, address, &keys, body);
+                payload.section_count += 1;
+                start = end;
+            }
+            assert_eq!(start, pending.batch.bytes.len(), "the targets cover the batch in order");
+        }
+        payload
+    }
+
+    /// Step 4.
+    fn undo(&self, group: Vec<Pending>, error: &Error) -> (Seq, Vec<(u64, Error)>) {
+        let mut sequencer = self.sequencer.lock();
+        let behind = sequencer.pending.drain(..);
+        let mut failures = Vec::new();
+        let mut last = Seq(0);
+        for pending in group.into_iter().chain(behind) {
+            let (seqs, _) = assign_seqs(pending.seq_first, &pending.batch.rows);
+            for target in &pending.targets {
+                for i in target.rows.clone() {
+                    let freed = target.memtable.remove(pending.batch.rows[i].1.row_bytes(), seqs.of(i));
+                    self.release(freed);
+                }
+            }
+            last = pending.seq_last;
+            failures.push((last.0, error.clone()));
+        }
+        (last, failures)
+    }
+}
+
+impl Sequencer {
+    /// The last number given out.
+    pub(crate) fn last_seq(&self) -> Seq {
+        Seq(self.last_seq)
+    }
+
+    /// The last timestamp given out.
+    pub(crate) fn last_timestamp(&self) -> i64 {
+        self.last_timestamp
+    }
+
+    /// Gives out a number for something that is not a batch.
+    pub(crate) fn take_seq(&mut self) -> Seq {
+        self.last_seq += 1;
+        Seq(self.last_seq)
+    }
+
+    fn take_group(&mut self) -> Vec<Pending> {
+        let mut bytes = 0;
+        let mut group = Vec::new();
+        while let Some(next) = self.pending.front() {
+            bytes += next.batch.bytes.len();
+            if bytes > GROUP_BYTES_MAX && !group.is_empty() {
+                break;
+            }
+            group.extend(self.pending.pop_front());
+        }
+        group
+    }
+}
+
+impl CommitLine {
+    /// Publishes a number taken with [`Sequencer::take_seq`] while nothing is on its way.
+    pub(crate) fn publish(&self, sequencer: &Sequencer, seq: Seq) {
+        assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
+        let mut group = self.group.lock();
+        group.resolved = seq.0;
+        self.visible.store(seq.0, Ordering::Release);
+    }
+
+    /// Gives up a number taken with [`Sequencer::take_seq`]; it is not used again.
+    pub(crate) fn abandon(&self, sequencer: &Sequencer, seq: Seq) {
+        assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
+        self.group.lock().resolved = seq.0;
+    }
+}
+
+/// The numbers of a batch's rows.
+#[derive(Debug)]
+pub(crate) struct RowSeqs {
+    first: Seq,
+    /// How often the row came before in the batch; empty if no row repeats.
+    repetitions: Vec<u32>,
+}
+
+impl RowSeqs {
+    /// Number of row `i`.
+    pub(crate) fn of(&self, i: usize) -> Seq {
+        Seq(self.first.0 + self.repetitions.get(i).map_or(0, |&repetition| u64::from(repetition)))
+    }
+}
+
+/// The numbers of the rows of a batch that begins with `first`, and the last of them.
+pub(crate) fn assign_seqs(first: Seq, rows: &[(TableId, RowMutation)]) -> (RowSeqs, Seq) {
+    let key = |i: usize| (rows[i].0, rows[i].1.borrow().row());
+    if (1..rows.len()).all(|i| key(i - 1) < key(i)) {
+        return (RowSeqs { first, repetitions: Vec::new() }, first);
+    }
+    let mut seen: HashMap<(TableId, &[u8]), u32> = HashMap::with_capacity(rows.len());
+    let mut repetitions = Vec::with_capacity(rows.len());
+    for i in 0..rows.len() {
+        let count = seen.entry(key(i)).or_default();
+        repetitions.push(*count);
+        *count += 1;
+    }
+    let last = repetitions.iter().max().map_or(first, |&most| Seq(first.0 + u64::from(most)));
+    (RowSeqs { first, repetitions }, last)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The database: tables, writes, snapshots, and the upkeep behind them.
+//!
+//! Who owns what:
+//!
+//! | part | owns | module |
+//! |---|---|---|
+//! | commit line | order, durability and visibility of writes | [`crate::commit`] |
+//! | version | memtables and open files of every region, as a value | [`crate::version`] |
+//! | manifest store | what is durable of that | [`crate::manifest`] |
+//! | upkeep | flushes, compactions, log syncs | [`upkeep`] |
+//!
+//! Locks, in the order in which they may be taken: manifest, sequencer, version, group, log. A version change
+//! that must agree with the manifest happens under the manifest's lock.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use basalt_model::{TableDescriptor, TableId, TableName};
+use parking_lot::{Mutex, RwLock};
+
+use crate::commit::CommitLine;
+use crate::env::{Env, LockGuard};
+use crate::error::{Corruption, Error, Result};
+use crate::manifest::store::ManifestStore;
+use crate::options::OpenOptions;
+use crate::snapshot::Snapshot;
+use crate::version::Version;
+
+mod open;
+mod tables;
+mod write;
+
+/// A database that this process has open. Cheap to clone; the last clone that goes closes it.
+#[derive(Clone)]
+pub struct Database {
+    handle: Arc<Handle>,
+}
+
+/// Closes when dropped; background threads hold only [`Shared`].
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+/// What all parts of an open database share.
+pub(crate) struct Shared {
+    pub(crate) env: Env,
+    pub(crate) root: PathBuf,
+    pub(crate) options: OpenOptions,
+    pub(crate) commit: CommitLine,
+    pub(crate) version: RwLock<Arc<Version>>,
+    pub(crate) manifest: Mutex<ManifestStore>,
+    pub(crate) closed: AtomicBool,
+    lock: Mutex<Option<Box<dyn LockGuard>>>,
+    damage: Vec<Corruption>,
+}
+
+impl Database {
+    /// Opens the database in the directory `path` and recovers what its log holds. The directory stays locked
+    /// until [`Database::close`] or the last clone is dropped.
+    pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
+        let shared = open::open(path, options)?;
+        Ok(Self { handle: Arc::new(Handle { shared }) })
+    }
+
+    /// Stops the upkeep, makes the log durable and releases the directory. Snapshots stay readable. Nothing
+    /// is flushed: the next opening replays the log.
+    pub fn close(self) -> Result<()> {
+        self.shared().close()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.shared().root
+    }
+
+    /// What recovery skipped; empty unless asked for by [`crate::Recovery::SkipDamagedWal`].
+    pub fn recovery_damage(&self) -> &[Corruption] {
+        &self.shared().damage
+    }
+
+    /// A view of all writes acknowledged so far, unchanged by later ones.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared().snapshot()
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &TableName) -> Result<(TableId, Arc<TableDescriptor>)> {
+        let version = self.shared().version();
+        let table = version.table_named(name)?;
+        Ok((table.id, Arc::clone(&table.descriptor)))
+    }
+
+    /// All tables, by name.
+    pub fn tables(&self) -> Vec<(TableId, Arc<TableDescriptor>)> {
+        let version = self.shared().version();
+        version.names.values().map(|id| (*id, Arc::clone(&version.tables[id].descriptor))).collect()
+    }
+}
+
+impl Shared {
+    /// The current version.
+    pub(crate) fn version(&self) -> Arc<Version> {
+        Arc::clone(&self.version.read())
+    }
+
+    /// Replaces the version by an edited copy.
+    pub(crate) fn edit_version<T>(&self, edit: impl FnOnce(&mut Version) -> T) -> T {
+        let mut current = self.version.write();
+        let mut next = Version::clone(&current);
+        let result = edit(&mut next);
+        *current = Arc::new(next);
+        result
+    }
+
+    pub(crate) fn snapshot(self: &Arc<Self>) -> Snapshot {
+        // Both under one lock: all that `visible` shows is in this version, see `crate::commit`.
+        let current = self.version.read();
+        Snapshot::new(Arc::clone(self), Arc::clone(&current), self.commit.visible())
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        if self.options.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    }
+
+    fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let synced = if self.options.read_only { Ok(()) } else { self.close_log() };
+        self.lock.lock().take();
+        synced
+    }
+
+    fn close_log(&self) -> Result<()> {
+        let sequencer = self.commit.drain();
+        let mut log = self.commit.log();
+        if log.has_unsynced() {
+            log.sync(crate::env::SyncKind::Data)?;
+        }
+        log.mark();
+        drop((log, sequencer));
+        Ok(())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Whoever wants to see the error calls `close`.
+        let _ = self.shared.close();
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("path", &self.shared().root).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Creating, changing and dropping tables: manifest edits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use basalt_model::{FAMILY_LEN_MAX, KeyRange, TableDescriptor, TableId, TableName};
+
+use super::{Database, Shared};
+use crate::error::{Error, Result};
+use crate::ids::RegionId;
+use crate::layout;
+use crate::manifest::{RegionEntry, TableEntry};
+use crate::version::{RegionVersion, TableVersion};
+
+impl Database {
+    /// Creates a table with one region.
+    pub fn create_table(&self, descriptor: TableDescriptor) -> Result<TableId> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        check_descriptor(&descriptor)?;
+        let mut manifest = shared.manifest.lock();
+        if shared.version().names.contains_key(&descriptor.name) {
+            return Err(Error::TableExists { name: descriptor.name });
+        }
+        let (id, region) = (TableId(manifest.current().next_table), RegionId(manifest.current().next_region));
+        let entry = RegionEntry {
+            id: region,
+            table: id,
+            dir: layout::region_dir(&descriptor.name, region),
+            range: KeyRange::all(),
+            flushed_seq: shared.commit.visible(),
+            families: BTreeMap::new(),
+        };
+        manifest.change(|manifest| {
+            (manifest.next_table, manifest.next_region) = (id.0 + 1, region.0 + 1);
+            manifest.namespaces.insert(descriptor.name.namespace.clone());
+            manifest.tables.push(TableEntry { id, descriptor: descriptor.clone() });
+            manifest.regions.push(entry.clone());
+        })?;
+        let region = RegionVersion {
+            id: region,
+            table: id,
+            range: entry.range,
+            dir: entry.dir.into(),
+            active: Arc::default(),
+            sealed: Vec::new(),
+            files: BTreeMap::new(),
+        };
+        let table = TableVersion { id, descriptor: Arc::new(descriptor), regions: vec![Arc::new(region)] };
+        shared.edit_version(|version| version.put_table(table));
+        Ok(id)
+    }
+
+    /// Drops a table. Its files go when the last snapshot that shows them does.
+    pub fn drop_table(&self, name: &TableName) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        let mut manifest = shared.manifest.lock();
+        let id = shared.version().table_named(name)?.id;
+        manifest.change(|manifest| {
+            manifest.tables.retain(|table| table.id != id);
+            manifest.regions.retain(|region| region.table != id);
+        })?;
+        // Writes on their way hold its memtables; they are acknowledged and gone, as if they came before.
+        let _sequencer = shared.commit.drain();
+        let version = shared.version();
+        shared.edit_version(|version| version.remove_table(id));
+        for region in &version.table(id)?.regions {
+            region.all_files().for_each(|(_, file)| file.mark_obsolete());
+            shared.commit.release(region.memtable_bytes());
+        }
+        Ok(())
+    }
+
+    /// Gives a table another descriptor, name included. The files of families that it no longer has go when
+    /// the last snapshot that shows them does.
+    pub fn alter_table(&self, id: TableId, descriptor: TableDescriptor) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        check_descriptor(&descriptor)?;
+        let mut manifest = shared.manifest.lock();
+        let before = Arc::clone(shared.version().table(id)?);
+        if shared.version().names.get(&descriptor.name).is_some_and(|&other| other != id) {
+            return Err(Error::TableExists { name: descriptor.name });
+        }
+        let kept: BTreeSet<String> = descriptor.families.iter().map(|family| family.name.clone()).collect();
+        manifest.change(|manifest| {
+            manifest.namespaces.insert(descriptor.name.namespace.clone());
+            for table in manifest.tables.iter_mut().filter(|table| table.id == id) {
+                table.descriptor = descriptor.clone();
+            }
+            for region in manifest.regions.iter_mut().filter(|region| region.table == id) {
+                region.families.retain(|family, _| kept.contains(family));
+            }
+        })?;
+        shared.alter_version(&before, descriptor, &kept);
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn alter_version(&self, before: &TableVersion, descriptor: TableDescriptor, kept: &BTreeSet<String>) {
+        self.edit_version(|version| {
+            let mut table = TableVersion::clone(&version.tables[&before.id]);
+            table.descriptor = Arc::new(descriptor);
+            for region in &mut table.regions {
+                Arc::make_mut(region).files.retain(|family, _| kept.contains(family));
+            }
+            version.put_table(table);
+        });
+        for (family, file) in before.regions.iter().flat_map(|region| region.all_files()) {
+            if !kept.contains(family) {
+                file.mark_obsolete();
+            }
+        }
+    }
+}
+
+/// All mistakes of a descriptor in one message.
+fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
+    let mut wrong = Vec::new();
+    let name = &descriptor.name;
+    if name.name.is_empty() || name.namespace.is_empty() {
+        wrong.push("the table name is empty".to_owned());
+    }
+    if descriptor.families.is_empty() {
+        wrong.push("a table needs at least one column family".to_owned());
+    }
+    if !descriptor.families.is_sorted_by(|a, b| a.name < b.name) {
+        wrong.push("column families must be sorted by name and distinct".to_owned());
+    }
+    for family in &descriptor.families {
+        let len = family.name.len();
+        if len == 0 || len > FAMILY_LEN_MAX || family.name.contains(':') {
+            let name = &family.name;
+            wrong.push(format!("family name {name:?} must have 1 to {FAMILY_LEN_MAX} bytes and no colon"));
+        }
+        if family.versions_max == 0 || family.versions_min > family.versions_max {
+            wrong.push(format!(
+                "family {:?} keeps {} to {} versions; expected at least 1, and the minimum not above it",
+                family.name, family.versions_min, family.versions_max
+            ));
+        }
+        if family.ttl_secs == Some(0) {
+            wrong.push(format!("family {:?} has a TTL of 0 seconds; expected at least 1", family.name));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Error::Invalid(format!("table {name}: {}", wrong.join("; ")))) }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes: what is checked before a batch may be sequenced, and where its rows go.
+
+use std::sync::Arc;
+
+use basalt_model::{FrozenBatch, Seq, TableId, WriteBatch};
+
+use super::{Database, Shared};
+use crate::commit::{BATCH_BYTES_MAX, Target};
+use crate::env::SyncKind;
+use crate::error::{Error, Result};
+use crate::options::Durability;
+use crate::version::{RegionVersion, TableVersion, Version};
+
+impl Database {
+    /// Commits a batch: all of its rows, of all tables, or nothing. Cells without a timestamp get the time of
+    /// the commit. Returns when the batch is as durable as asked for and visible to new snapshots.
+    pub fn write(&self, batch: WriteBatch, durability: Durability) -> Result<Seq> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        if batch.is_empty() {
+            return Ok(shared.commit.visible());
+        }
+        shared.check_batch(&batch, &shared.version())?;
+        let ticket = {
+            let mut sequencer = shared.commit.sequencer();
+            shared.check_writable()?;
+            shared.sequence(&mut sequencer, batch, durability)?
+        };
+        shared.commit.wait(ticket)?;
+        Ok(ticket)
+    }
+
+    /// Makes everything that was acknowledged durable, [`Durability::Async`] writes included.
+    pub fn sync_wal(&self) -> Result<()> {
+        self.shared().check_writable()?;
+        self.shared().commit.log().sync(SyncKind::Data)
+    }
+}
+
+impl Shared {
+    /// Gives the batch its numbers. The caller holds the sequencer and waits for the ticket afterwards.
+    pub(super) fn sequence(
+        &self,
+        sequencer: &mut crate::commit::Sequencer,
+        batch: WriteBatch,
+        durability: Durability,
+    ) -> Result<Seq> {
+        let version = self.version();
+        self.commit.sequence(sequencer, batch, durability, self.env.now_ms(), |batch| route(batch, &version))
+    }
+
+    /// The caller's mistakes: unknown tables and families, impossible timestamps, too many bytes.
+    pub(super) fn check_batch(&self, batch: &WriteBatch, version: &Version) -> Result<()> {
+        if batch.size_bytes() > BATCH_BYTES_MAX {
+            let found = batch.size_bytes();
+            return Err(Error::Invalid(format!("the batch has {found} bytes; expected at most {BATCH_BYTES_MAX}")));
+        }
+        let mut table: Option<&Arc<TableVersion>> = None;
+        for (id, row) in batch.iter() {
+            if table.is_none_or(|table| table.id != id) {
+                table = Some(version.table(id)?);
+            }
+            let families = &table.expect("set above").descriptor.families;
+            let mut known: &[u8] = b"";
+            for cell in row.cells(Seq(0)) {
+                if cell.timestamp < 0 {
+                    let found = cell.timestamp;
+                    return Err(Error::Invalid(format!("timestamp {found} is negative; expected 0 or more")));
+                }
+                if cell.family == known {
+                    continue;
+                }
+                if !families.iter().any(|family| family.name.as_bytes() == cell.family) {
+                    let table = table.expect("set above").descriptor.name.clone();
+                    let family = basalt_model::escape::Escaped(cell.family).to_string();
+                    return Err(Error::NoSuchFamily { table, family });
+                }
+                known = cell.family;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cuts a batch into stretches of rows that go to the same region.
+fn route(batch: &FrozenBatch, version: &Version) -> Result<Vec<Target>> {
+    let mut targets: Vec<Target> = Vec::new();
+    let mut current: Option<(TableId, &RegionVersion)> = None;
+    for (i, (table, mutation)) in batch.rows.iter().enumerate() {
+        let row = mutation.borrow();
+        if let Some((id, region)) = current
+            && id == *table
+            && region.range.contains(row.row())
+        {
+            targets.last_mut().expect("a current region has a target").rows.end = i + 1;
+            continue;
+        }
+        let region = version.table(*table)?.region_of(row.row());
+        current = Some((*table, region));
+        let memtable = Arc::clone(&region.active);
+        targets.push(Target { table: *table, region: region.id, memtable, rows: i..i + 1 });
+    }
+    Ok(targets)
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Manifests on disk.
+//!
+//! ```text
+//! MANIFEST-00000000000000000007:
+//! basalt manifest 1 1234 9a3bc01d\n        magic, format version, bytes of JSON, their CRC-32C in hexadecimal
+//! {"epoch": 3, …}
+//! ```
+//!
+//! The protocol of a change:
+//!
+//! 1. Write `MANIFEST-n.tmp`, sync it.
+//! 2. Rename it to `MANIFEST-n`, sync the directory. Only now does the change count.
+//! 3. Remove manifests older than `n - 1`. The one before stays, for people with a problem.
+//!
+//! A number is never used twice, also not after a failure. If step 2 fails, the disk may show the change or
+//! not (*uncertain*); the store then writes the old content under the next number at once, and while that does
+//! not succeed either, it takes no writes, because they could be acknowledged and then not be seen by an
+//! opening that starts from the change. Until that is settled no file is removed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::env::{Env, SyncKind};
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::manifest::Manifest;
+
+/// The format written, and the newest that is read.
+pub(crate) const FORMAT: u32 = 1;
+const MAGIC: &str = "basalt manifest";
+
+/// The current manifest and the way to change it. The caller serialises changes.
+#[derive(Debug)]
+pub(crate) struct ManifestStore {
+    env: Env,
+    root: PathBuf,
+    current: Arc<Manifest>,
+    /// Number of the last file attempted.
+    number: u64,
+    /// Numbers of the files that may exist.
+    on_disk: Vec<u64>,
+    uncertain: bool,
+}
+
+/// What a directory says about its manifests.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// Nothing at all, or no directory.
+    Empty,
+    /// The highest valid manifest, all manifest numbers, and those above it that do not read.
+    Manifest { manifest: Box<Manifest>, number: u64, numbers: Vec<u64>, damaged: Vec<Error> },
+}
+
+/// Looks for the manifest of the database at `root`; changes nothing.
+pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
+    let entries = match env.storage.list(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Empty),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            return Err(Error::NotADatabase { path: root.to_owned(), found: "it is not a directory" });
+        }
+        Err(error) => return Err(Error::io("list", root)(error)),
+    };
+    let mut numbers: Vec<u64> =
+        entries.iter().filter_map(|entry| layout::parse_manifest_name(&entry.name)).collect();
+    numbers.sort_unstable();
+    let mut damaged = Vec::new();
+    for &number in numbers.iter().rev() {
+        match read(env, &root.join(layout::manifest_name(number))) {
+            Ok(manifest) => return Ok(Found::Manifest { manifest: Box::new(manifest), number, numbers, damaged }),
+            Err(error @ Error::Corrupt(_)) => damaged.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(error) = damaged.into_iter().next() {
+        return Err(error);
+    }
+    // An opening that was interrupted before its first manifest leaves these behind and nothing of value.
+    let ours = |name: &str| {
+        name == layout::LOCK || name == layout::WAL_DIR || name == layout::DATA_DIR || layout::is_manifest_temporary(name)
+    };
+    if entries.iter().all(|entry| ours(&entry.name)) {
+        if entries.iter().any(|entry| entry.name == layout::WAL_DIR && holds_files(env, root)) {
+            let found = "it has a write-ahead log but no manifest";
+            return Err(Error::NotADatabase { path: root.to_owned(), found });
+        }
+        return Ok(Found::Empty);
+    }
+    Err(Error::NotADatabase { path: root.to_owned(), found: "it holds other files and no manifest" })
+}
+
+fn holds_files(env: &Env, root: &Path) -> bool {
+    env.storage.list(&root.join(layout::WAL_DIR)).is_ok_and(|entries| !entries.is_empty())
+}
+
+/// Reads and checks one manifest file.
+pub(crate) fn read(env: &Env, path: &Path) -> Result<Manifest> {
+    let file = env.storage.open(path).map_err(Error::io("open", path))?;
+    let bytes = file.read_at(0, file.size() as usize).map_err(Error::io("read", path))?;
+    decode(&bytes, path)
+}
+
+fn encode(manifest: &Manifest) -> Vec<u8> {
+    let json = serde_json::to_vec_pretty(manifest).expect("maps have string keys and nothing here can fail");
+    let mut bytes = format!("{MAGIC} {FORMAT} {} {:08x}\n", json.len(), crc32c::crc32c(&json)).into_bytes();
+    bytes.extend_from_slice(&json);
+    bytes
+}
+
+fn decode(bytes: &[u8], path: &Path) -> Result<Manifest> {
+    let corrupt = |offset: usize, what: &str| Error::corrupt(path, offset as u64, what);
+    let line_end = bytes.iter().take(200).position(|&byte| byte == b'\n');
+    let line_end = line_end.ok_or_else(|| corrupt(0, "the header line has no end"))?;
+    let line = std::str::from_utf8(&bytes[..line_end]).map_err(|_| corrupt(0, "the header line is not text"))?;
+    let fields = line.strip_prefix(MAGIC).ok_or_else(|| corrupt(0, "the header line lacks `basalt manifest`"))?;
+    let mut fields = fields.split(' ').skip(1);
+    let format: Option<u32> = fields.next().and_then(|field| field.parse().ok());
+    let found = format.ok_or_else(|| corrupt(0, "the header line has no format version"))?;
+    if found > FORMAT {
+        return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
+    }
+    let len: Option<usize> = fields.next().and_then(|field| field.parse().ok());
+    let expected = fields.next().and_then(|field| u32::from_str_radix(field, 16).ok());
+    let (Some(len), Some(expected)) = (len, expected) else {
+        return Err(corrupt(0, "the header line has no length or checksum"));
+    };
+    let json = &bytes[line_end + 1..];
+    if json.len() != len {
+        let what = format!("expected {len} bytes after the header line, found {}", json.len());
+        return Err(Error::corrupt(path, line_end as u64 + 1, what));
+    }
+    let found = crc32c::crc32c(json);
+    if found != expected {
+        let what = format!("checksum mismatch: expected {expected:#010x}, found {found:#010x}");
+        return Err(Error::corrupt(path, line_end as u64 + 1, what));
+    }
+    let manifest: Manifest = serde_json::from_slice(json)
+        .map_err(|error| Error::corrupt(path, line_end as u64 + 1, format!("the content does not parse: {error}")))?;
+    manifest.check_invariants().map_err(|what| Error::corrupt(path, line_end as u64 + 1, what))?;
+    Ok(manifest)
+}
+
+impl ManifestStore {
+    /// Takes over what [`find`] found. Nothing is written before the first change.
+    pub(crate) fn new(env: Env, root: PathBuf, current: Manifest, numbers: Vec<u64>) -> Self {
+        let number = numbers.last().copied().unwrap_or(0);
+        Self { env, root, current: Arc::new(current), number, on_disk: numbers, uncertain: false }
+    }
+
+    pub(crate) fn current(&self) -> &Arc<Manifest> {
+        &self.current
+    }
+
+    /// True while it is unknown which manifest an opening would find.
+    pub(crate) fn uncertain(&self) -> bool {
+        self.uncertain
+    }
+
+    /// Makes a change durable. After an error the change is not in force, here or after an opening, unless
+    /// [`ManifestStore::uncertain`] says so.
+    pub(crate) fn change(&mut self, edit: impl FnOnce(&mut Manifest)) -> Result<Arc<Manifest>> {
+        if self.uncertain {
+            self.settle()?;
+        }
+        let mut next = Manifest::clone(&self.current);
+        edit(&mut next);
+        next.check_invariants().map_err(|what| Error::Invalid(format!("refused to write a wrong manifest: {what}")))?;
+        match self.write(&next) {
+            Ok(()) => {
+                self.current = Arc::new(next);
+                Ok(Arc::clone(&self.current))
+            }
+            Err(error) => {
+                if self.uncertain {
+                    // If this fails as well, the flag stays and the next change or write tries again.
+                    let _ = self.settle();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends uncertainty by writing the content in force under a higher number.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        if self.uncertain {
+            let current = Arc::clone(&self.current);
+            self.write(&current)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, manifest: &Manifest) -> Result<()> {
+        self.number += 1;
+        let number = self.number;
+        let storage = Arc::clone(&self.env.storage);
+        let temporary = self.root.join(layout::manifest_temporary_name(number));
+        if let Err(error) = self.write_temporary(&temporary, &encode(manifest)) {
+            // Best effort: the next opening removes it otherwise.
+            let _ = storage.remove(&temporary);
+            return Err(error);
+        }
+        self.on_disk.push(number);
+        let path = self.root.join(layout::manifest_name(number));
+        self.uncertain = true;
+        storage.rename(&temporary, &path).map_err(Error::io("rename", &temporary))?;
+        storage.sync_dir(&self.root).map_err(Error::io("sync", &self.root))?;
+        self.uncertain = false;
+        self.remove_old();
+        Ok(())
+    }
+
+    fn write_temporary(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = self.env.storage.create(path).map_err(Error::io("create", path))?;
+        file.append(bytes).map_err(Error::io("write", path))?;
+        file.sync(SyncKind::All).map_err(Error::io("sync", path))
+    }
+
+    /// Keeps the last two. What cannot be removed now is tried again after the next change.
+    fn remove_old(&mut self) {
+        let keep_from = self.on_disk.len().saturating_sub(2);
+        let old: Vec<u64> = self.on_disk.drain(..keep_from).collect();
+        for number in old {
+            let removed = self.env.storage.remove(&self.root.join(layout::manifest_name(number)));
+            let gone = removed.as_ref().err().is_none_or(|error| error.kind() == std::io::ErrorKind::NotFound);
+            if !gone {
+                self.on_disk.insert(0, number);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes of one region that are not in store files yet: one entry per row mutation, sorted by row and, for
+//! one row, from the newest to the oldest.
+//!
+//! An entry shares the bytes of its batch; the memtable copies none. Entries go in when a write is given its
+//! sequence number, before it is durable; readers leave out what is newer than their snapshot, so a batch
+//! becomes visible at once when its last number does. A write that fails is taken out again.
+//!
+//! Rule: a sealed memtable gets no new entries, and once its last commit is resolved none leave it either.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use basalt_model::{RowMutation, Seq};
+use bytes::Bytes;
+use parking_lot::RwLock;
+
+mod cursor;
+
+pub(crate) use cursor::MemtableCursor;
+
+/// Memory that an entry takes beside its bytes: the map's node and two shared slices.
+const ENTRY_OVERHEAD: u64 = 128;
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct EntryKey {
+    row: Bytes,
+    seq: Reverse<Seq>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Memtable {
+    entries: RwLock<BTreeMap<EntryKey, RowMutation>>,
+    size_bytes: AtomicU64,
+}
+
+impl Memtable {
+    /// Adds mutations with their commits.
+    pub(crate) fn insert(&self, mutations: impl Iterator<Item = (Seq, RowMutation)>) -> u64 {
+        let mut added = 0;
+        let mut entries = self.entries.write();
+        for (seq, mutation) in mutations {
+            added += mutation.entry().len() as u64 + ENTRY_OVERHEAD;
+            let key = EntryKey { row: mutation.row_bytes(), seq: Reverse(seq) };
+            let before = entries.insert(key, mutation);
+            assert!(before.is_none(), "two mutations of one row share a sequence number");
+        }
+        self.size_bytes.fetch_add(added, Relaxed);
+        added
+    }
+
+    /// Takes a mutation out again that will never be visible; returns the bytes that are free now.
+    pub(crate) fn remove(&self, row: Bytes, seq: Seq) -> u64 {
+        let removed = self.entries.write().remove(&EntryKey { row, seq: Reverse(seq) });
+        let freed = removed.map_or(0, |mutation| mutation.entry().len() as u64 + ENTRY_OVERHEAD);
+        self.size_bytes.fetch_sub(freed, Relaxed);
+        freed
+    }
+
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes.load(Relaxed)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.read().is_empty()
+    }
+
+    /// Number of row mutations.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.read().len()
+    }
+
+    /// First and last commit of an entry.
+    pub(crate) fn seq_range(&self) -> Option<(Seq, Seq)> {
+        let entries = self.entries.read();
+        let seqs = || entries.keys().map(|key| key.seq.0);
+        Some((seqs().min()?, seqs().max()?))
+    }
+
+    /// Some rows, evenly spread over the entries, for cutting a scan into parts.
+    pub(crate) fn sample_rows(&self, count: usize) -> Vec<Bytes> {
+        let entries = self.entries.read();
+        let step = (entries.len() / count.max(1)).max(1);
+        entries.keys().step_by(step).skip(1).map(|key| key.row.clone()).collect()
+    }
+
+    /// Up to `rows_max` rows from `from` on and below `end`, each with all its entries that `seq_max` sees,
+    /// newest first; the row to go on with, or `None` if that was all. Holds the lock only while it counts
+    /// up references.
+    fn copy_rows(
+        &self,
+        from: Bound<&Bytes>,
+        end: Option<&[u8]>,
+        seq_max: Seq,
+        rows_max: usize,
+        out: &mut Vec<(Seq, RowMutation)>,
+    ) -> Option<Bytes> {
+        let start = match from {
+            Bound::Included(row) => Bound::Included(EntryKey { row: row.clone(), seq: Reverse(Seq(u64::MAX)) }),
+            Bound::Excluded(row) => Bound::Excluded(EntryKey { row: row.clone(), seq: Reverse(Seq(0)) }),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let entries = self.entries.read();
+        let mut rows = 0;
+        let mut bytes = 0;
+        let mut last: Option<&Bytes> = None;
+        for (key, mutation) in entries.range((start, Bound::Unbounded)) {
+            if last != Some(&key.row) {
+                if end.is_some_and(|end| key.row >= end) {
+                    return None;
+                }
+                if rows == rows_max || bytes > CHUNK_BYTES {
+                    return Some(key.row.clone());
+                }
+                rows += 1;
+                last = Some(&key.row);
+            }
+            if key.seq.0 <= seq_max {
+                bytes += mutation.entry().len();
+                out.push((key.seq.0, mutation.clone()));
+            }
+        }
+        None
+    }
+}
+
+/// Bytes of entries after which a chunk takes no further row.
+const CHUNK_BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How to open a database and how much it may use.
+
+use crate::env::Env;
+
+/// What to do about damage in the write-ahead log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Recovery {
+    /// Refuse to open; the error names file, offset, table and key range.
+    #[default]
+    Strict,
+    /// Replay everything but the damaged parts and report them
+    /// ([`Database::recovery_damage`](crate::Database::recovery_damage)). Also opens from the manifest before
+    /// a damaged one. Acknowledged writes may be missing afterwards: those that the damage held.
+    SkipDamagedWal,
+}
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Durability {
+    /// At once, without the log: lost at a crash before the next flush.
+    Skip,
+    /// After it was given to the operating system; synced within [`OpenOptions::async_sync_ms`].
+    Async,
+    /// After it is on disk.
+    #[default]
+    Sync,
+    /// After it is on disk together with all metadata of the log file.
+    Fsync,
+}
+
+/// Everything that can be chosen when a database is opened.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// Storage, clock, chance, threads. Default: the machine's.
+    pub env: Env,
+    /// Create the database if the directory is missing or empty. Default false.
+    pub create: bool,
+    /// Change nothing on disk; several readers may have the database open, but no writer. Default false.
+    pub read_only: bool,
+    /// What to do about damage in the log. Default [`Recovery::Strict`].
+    pub recovery: Recovery,
+    /// Run flushes, compactions and log syncs on threads of their own. Without them flushes happen inside
+    /// writes and compactions only on request: a run is then the same each time. Default true.
+    pub background: bool,
+    /// Memory for caches and unflushed writes together, in bytes. Default 1 GiB. Three quarters go to the
+    /// block cache, a quarter to unflushed writes.
+    pub memory_bytes: u64,
+    /// Size at which a memtable is flushed, in bytes. Default: an eighth of `memory_bytes`, at most 128 MiB.
+    /// Larger memtables make fewer, larger files and a longer recovery.
+    pub memtable_bytes: Option<u64>,
+    /// Size at which a segment of the log is closed, in bytes. Default 64 MiB.
+    pub wal_segment_bytes: u64,
+    /// Size of the log at which the oldest memtables are flushed to shorten it, in bytes. Default 1 GiB.
+    pub wal_bytes_max: u64,
+    /// Milliseconds after which writes with [`Durability::Async`] are synced. Default 100.
+    pub async_sync_ms: u64,
+    /// Longest time that a write waits for memory before it fails, in milliseconds. Default 10,000.
+    pub stall_ms_max: u64,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            env: Env::local(),
+            create: false,
+            read_only: false,
+            recovery: Recovery::Strict,
+            background: true,
+            memory_bytes: 1 << 30,
+            memtable_bytes: None,
+            wal_segment_bytes: 64 << 20,
+            wal_bytes_max: 1 << 30,
+            async_sync_ms: 100,
+            stall_ms_max: 10_000,
+        }
+    }
+}
+
+impl OpenOptions {
+    /// Options that create the database if need be.
+    pub fn create() -> Self {
+        Self { create: true, ..Self::default() }
+    }
+
+    /// Memory for unflushed writes, in bytes.
+    pub(crate) fn unflushed_bytes_max(&self) -> u64 {
+        self.memory_bytes / 4
+    }
+
+    /// Memory for the block cache, in bytes.
+    pub(crate) fn cache_bytes(&self) -> u64 {
+        self.memory_bytes - self.unflushed_bytes_max()
+    }
+
+    /// Size at which a memtable is flushed.
+    pub(crate) fn memtable_bytes(&self) -> u64 {
+        self.memtable_bytes.unwrap_or((self.memory_bytes / 8).min(128 << 20)).max(1)
+    }
+}

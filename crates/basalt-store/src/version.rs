@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the database consists of in memory at one moment: tables, regions, their memtables and open files.
+//!
+//! A [`Version`] is a value behind an `Arc`: changes (a sealed memtable, a flush, a compaction, a new table)
+//! make a new one that shares all that stayed. A snapshot is a version and a sequence number. Files that no
+//! version holds any more and that the manifest has dropped remove themselves ([`LiveFile`]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use basalt_model::{KeyRange, TableDescriptor, TableId, TableName};
+
+use crate::error::{Error, Result};
+use crate::ids::RegionId;
+use crate::memtable::Memtable;
+
+mod live_file;
+
+pub(crate) use live_file::LiveFile;
+
+/// All tables.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Version {
+    pub(crate) tables: BTreeMap<TableId, Arc<TableVersion>>,
+    pub(crate) names: BTreeMap<TableName, TableId>,
+}
+
+/// One table and its regions, sorted by key.
+#[derive(Debug, Clone)]
+pub(crate) struct TableVersion {
+    pub(crate) id: TableId,
+    pub(crate) descriptor: Arc<TableDescriptor>,
+    pub(crate) regions: Vec<Arc<RegionVersion>>,
+}
+
+/// One region.
+#[derive(Debug, Clone)]
+pub(crate) struct RegionVersion {
+    pub(crate) id: RegionId,
+    pub(crate) table: TableId,
+    pub(crate) range: KeyRange,
+    /// Directory relative to the database.
+    pub(crate) dir: Arc<str>,
+    /// Takes the writes.
+    pub(crate) active: Arc<Memtable>,
+    /// Wait to be flushed, oldest first.
+    pub(crate) sealed: Vec<Arc<Memtable>>,
+    /// Files by family, newest first.
+    pub(crate) files: BTreeMap<String, Vec<Arc<LiveFile>>>,
+}
+
+impl Version {
+    pub(crate) fn table(&self, id: TableId) -> Result<&Arc<TableVersion>> {
+        self.tables.get(&id).ok_or_else(|| Error::NoSuchTable { name: format!("with id {}", id.0) })
+    }
+
+    pub(crate) fn table_named(&self, name: &TableName) -> Result<&Arc<TableVersion>> {
+        let id = self.names.get(name).ok_or_else(|| Error::NoSuchTable { name: name.to_string() })?;
+        self.table(*id)
+    }
+
+    pub(crate) fn regions(&self) -> impl Iterator<Item = &Arc<RegionVersion>> {
+        self.tables.values().flat_map(|table| &table.regions)
+    }
+
+    /// Adds or replaces a table.
+    pub(crate) fn put_table(&mut self, table: TableVersion) {
+        if let Some(before) = self.tables.get(&table.id) {
+            self.names.remove(&before.descriptor.name);
+        }
+        self.names.insert(table.descriptor.name.clone(), table.id);
+        self.tables.insert(table.id, Arc::new(table));
+    }
+
+    pub(crate) fn remove_table(&mut self, id: TableId) {
+        if let Some(table) = self.tables.remove(&id) {
+            self.names.remove(&table.descriptor.name);
+        }
+    }
+
+    /// Changes one region; false if it is gone.
+    pub(crate) fn edit_region(
+        &mut self,
+        table: TableId,
+        region: RegionId,
+        edit: impl FnOnce(&mut RegionVersion),
+    ) -> bool {
+        let Some(table) = self.tables.get_mut(&table) else { return false };
+        let Some(at) = table.regions.iter().position(|known| known.id == region) else { return false };
+        edit(Arc::make_mut(&mut Arc::make_mut(table).regions[at]));
+        true
+    }
+}
+
+impl TableVersion {
+    /// The region that holds `row`.
+    pub(crate) fn region_of(&self, row: &[u8]) -> &Arc<RegionVersion> {
+        let at = self.regions.partition_point(|region| &region.range.start[..] <= row);
+        &self.regions[at.checked_sub(1).expect("the first region of a table begins with the empty key")]
+    }
+}
+
+impl RegionVersion {
+    /// All memtables, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(self.sealed.iter().rev())
+    }
+
+    /// Bytes in memtables.
+    pub(crate) fn memtable_bytes(&self) -> u64 {
+        self.memtables().map(|memtable| memtable.size_bytes()).sum()
+    }
+
+    /// All files with their family.
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = (&str, &Arc<LiveFile>)> {
+        self.files.iter().flat_map(|(family, files)| files.iter().map(move |file| (family.as_str(), file)))
+    }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The write-ahead log: what it writes, what it proves, and how it is read back.
+//!
+//! The log is a row of segments `wal/<20 digits>.log`. A segment is a header and frames; one frame holds one
+//! group of batches that were committed together, and is the unit of torn tails: it is replayed wholly or not
+//! at all. The bytes are in [`frame`], writing in [`writer`], reading back in [`recover`].
+//!
+//! # Writing
+//!
+//! 1. A frame is appended at `end`. If that fails, the file is cut back to `end`, the error goes to the
+//!    writers of the group, and the log goes on. If the cut fails as well, the log is *failed*.
+//! 2. A sync makes everything before `end` durable; `durable_end = end`. If it fails, nothing is known about
+//!    what the disk holds, and a second sync would prove nothing: the log is failed.
+//! 3. A failed log takes nothing more until the database is opened again and recovery has looked.
+//! 4. Every frame says in its header what was durable when it was written. When the log is idle or closed
+//!    after a sync, an empty frame (a *mark*) says so for the last frames.
+//! 5. A segment that is full is synced before the next one gets its header: whoever sees a valid header of
+//!    segment n + 1 knows that all of segment n was durable.
+//!
+//! # Recovery
+//!
+//! Frames are read in order. At a frame that does not check out, at offset X of segment n:
+//!
+//! * If a valid frame header behind X in segment n says `durable_end > X`, or a later segment has a valid
+//!   header, the frame at X was durable once and is now damaged. That is *corruption*: an error that names
+//!   file, offset, table and key range; with [`Recovery::SkipDamagedWal`](crate::options::Recovery) it is
+//!   reported and reading goes on at the next valid frame.
+//! * Otherwise no acknowledged write can be behind X (an acknowledged write was synced, and that sync covered
+//!   everything before it). It is a *torn tail*: the segment is cut at X.
+//!
+//! What this cannot tell apart: damage to the last frames of a log that was neither closed nor idle before it
+//! stopped, and a torn tail. Every log has that gap; the marks keep it below the length of one tick.
+
+pub(crate) mod frame;
+pub(crate) mod recover;
+pub(crate) mod writer;

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Appends frames to segments. See [`super`] for the protocol; its numbers are cited here.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use basalt_model::Seq;
+
+use super::frame::{FrameHeader, SEGMENT_HEADER, encode_segment_header};
+use crate::env::{Env, StorageFile, SyncKind};
+use crate::error::{Error, Result};
+use crate::layout;
+
+/// A segment on disk and what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SegmentEntry {
+    pub(crate) number: u64,
+    /// No later commit is in the segment.
+    pub(crate) seq_last: Seq,
+    pub(crate) size_bytes: u64,
+}
+
+/// What a frame is made of: sections, and which commits they hold.
+#[derive(Debug, Default)]
+pub(crate) struct Payload {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) section_count: u32,
+    pub(crate) seq_first: Seq,
+    pub(crate) seq_last: Seq,
+    pub(crate) timestamp: i64,
+}
+
+struct OpenSegment {
+    number: u64,
+    file: Box<dyn StorageFile>,
+    /// Where the next frame begins.
+    end: u64,
+    /// Everything before this is durable.
+    durable_end: u64,
+    seq_last: Seq,
+    /// True if a frame, other than a mark, was appended after the last sync.
+    unsynced: bool,
+    /// True if some frame or mark says `durable_end` (rule 4).
+    marked: bool,
+}
+
+/// The end of the log.
+pub(crate) struct LogWriter {
+    env: Env,
+    root: PathBuf,
+    log_id: u64,
+    segment_bytes_max: u64,
+    /// Finished segments that are still needed, oldest first.
+    finished: Vec<SegmentEntry>,
+    open: Option<OpenSegment>,
+    next_segment: u64,
+    failed: Option<Arc<io::Error>>,
+    buffer: Vec<u8>,
+}
+
+impl LogWriter {
+    /// Goes on behind `finished` segments; creates nothing before the first frame.
+    pub(crate) fn new(
+        env: Env,
+        root: PathBuf,
+        log_id: u64,
+        segment_bytes_max: u64,
+        finished: Vec<SegmentEntry>,
+        next_segment: u64,
+    ) -> Self {
+        let (open, failed, buffer) = (None, None, Vec::new());
+        Self { env, root, log_id, segment_bytes_max, finished, open, next_segment, failed, buffer }
+    }
+
+    /// An error if the log has failed (rule 3).
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.failed {
+            Some(source) => Err(Error::LogFailed { source: Arc::clone(source) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes in all segments.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        let finished: u64 = self.finished.iter().map(|segment| segment.size_bytes).sum();
+        finished + self.open.as_ref().map_or(0, |open| open.end)
+    }
+
+    /// True if some appended frame is not known to be durable.
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.unsynced)
+    }
+
+    /// Appends one frame (rule 1).
+    pub(crate) fn append(&mut self, payload: &Payload) -> Result<()> {
+        self.check()?;
+        assert!(payload.section_count > 0 && payload.seq_first <= payload.seq_last);
+        if self.open.as_ref().is_some_and(|open| open.end >= self.segment_bytes_max) {
+            self.finish_segment()?;
+        }
+        if self.open.is_none() {
+            self.open_segment()?;
+        }
+        self.append_frame(payload)?;
+        let open = self.open.as_mut().expect("opened above");
+        open.seq_last = open.seq_last.max(payload.seq_last);
+        (open.unsynced, open.marked) = (true, false);
+        Ok(())
+    }
+
+    fn append_frame(&mut self, payload: &Payload) -> Result<()> {
+        let open = self.open.as_mut().expect("the caller opened a segment");
+        let header = FrameHeader {
+            segment: open.number,
+            offset: open.end,
+            durable_end: open.durable_end,
+            payload_len: u32::try_from(payload.bytes.len()).expect("groups are bounded far below 4 GiB"),
+            section_count: payload.section_count,
+            seq_first: payload.seq_first,
+            seq_last: payload.seq_last,
+            timestamp: payload.timestamp,
+        };
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&header.encode(self.log_id));
+        self.buffer.extend_from_slice(&payload.bytes);
+        if let Err(error) = open.file.append(&self.buffer) {
+            let path = layout::segment_path(&self.root, open.number);
+            if let Err(cut) = open.file.truncate(open.end) {
+                self.failed = Some(Arc::new(cut));
+            }
+            return Err(Error::io("write", &path)(error));
+        }
+        open.end += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// Makes all frames durable (rule 2).
+    pub(crate) fn sync(&mut self, kind: SyncKind) -> Result<()> {
+        self.check()?;
+        let Some(open) = &mut self.open else { return Ok(()) };
+        if let Err(error) = open.file.sync(kind) {
+            let source = Arc::new(error);
+            self.failed = Some(Arc::clone(&source));
+            return Err(Error::LogFailed { source });
+        }
+        open.durable_end = open.end;
+        open.unsynced = false;
+        Ok(())
+    }
+
+    /// Writes down that the last frames are durable (rule 4), without a sync of its own. A failure costs
+    /// nothing but the mark.
+    pub(crate) fn mark(&mut self) {
+        let Some(open) = &self.open else { return };
+        if self.failed.is_some() || open.marked || open.unsynced {
+            return;
+        }
+        let seq = open.seq_last;
+        let payload = Payload { seq_first: seq, seq_last: seq, ..Payload::default() };
+        let marked = self.append_frame(&payload).is_ok();
+        if let Some(open) = &mut self.open {
+            open.marked = marked;
+        }
+    }
+
+    /// Ends the open segment (rule 5), so that it can be removed once it is not needed.
+    pub(crate) fn finish_segment(&mut self) -> Result<()> {
+        self.sync(SyncKind::Data)?;
+        if let Some(open) = self.open.take() {
+            let entry = SegmentEntry { number: open.number, seq_last: open.seq_last, size_bytes: open.end };
+            self.finished.push(entry);
+        }
+        Ok(())
+    }
+
+    fn open_segment(&mut self) -> Result<()> {
+        let number = self.next_segment;
+        let path = layout::segment_path(&self.root, number);
+        let storage = &self.env.storage;
+        let mut file = storage.create(&path).map_err(Error::io("create", &path))?;
+        if let Err(error) = file.append(&encode_segment_header(number, self.log_id)) {
+            // A partial header is no header; recovery ignores such a segment at the end of the log, and the
+            // next attempt writes over it.
+            let _ = storage.remove(&path);
+            return Err(Error::io("write", &path)(error));
+        }
+        let dir = path.parent().expect("segments lie in a directory");
+        if let Err(error) = file.sync(SyncKind::All).and_then(|()| storage.sync_dir(dir)) {
+            // The header may be durable, which claims that all before it is (rule 5). It is; but a second
+            // header for the same number must not follow, so this is a failed sync like any other.
+            let source = Arc::new(error);
+            self.failed = Some(Arc::clone(&source));
+            return Err(Error::LogFailed { source });
+        }
+        let end = SEGMENT_HEADER as u64;
+        self.open = Some(OpenSegment { number, file, end, durable_end: end, seq_last: Seq(0), unsynced: false, marked: true });
+        self.next_segment = number + 1;
+        Ok(())
+    }
+
+    /// Number of the first segment that holds a commit after `seq`, or that will.
+    pub(crate) fn first_needed(&self, seq: Seq) -> u64 {
+        let finished = self.finished.iter().find(|segment| segment.seq_last > seq).map(|segment| segment.number);
+        finished.or(self.open.as_ref().map(|open| open.number)).unwrap_or(self.next_segment)
+    }
+
+    /// True if the open segment has frames and all of them are of commits up to `seq`.
+    pub(crate) fn open_segment_is_done(&self, seq: Seq) -> bool {
+        let frames = |open: &OpenSegment| open.end > SEGMENT_HEADER as u64 && open.seq_last <= seq;
+        self.open.as_ref().is_some_and(frames)
+    }
+
+    /// Forgets and removes the segments before `first`; a durable manifest says that they are not needed.
+    pub(crate) fn remove_before(&mut self, first: u64) {
+        self.finished.retain(|segment| {
+            if segment.number >= first {
+                return true;
+            }
+            // What stays behind is removed by the next opening.
+            let _ = self.env.storage.remove(&layout::segment_path(&self.root, segment.number));
+            false
+        });
+    }
+}
+
+/// Removes files of the log that recovery found to be of no use.
+pub(crate) fn remove_segments(env: &Env, root: &Path, segments: &[u64]) -> Result<()> {
+    for &segment in segments {
+        let path = layout::segment_path(root, segment);
+        env.storage.remove(&path).map_err(Error::io("remove", &path))?;
+    }
+    if !segments.is_empty() {
+        let dir = root.join(layout::WAL_DIR);
+        env.storage.sync_dir(&dir).map_err(Error::io("sync", &dir))?;
+    }
+    Ok(())
+}
