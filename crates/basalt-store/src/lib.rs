@@ -11,6 +11,7 @@ mod layout;
 pub mod manifest;
 mod memtable;
 pub mod options;
+pub mod read;
 mod snapshot;
 mod version;
 mod wal;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cells by value and the blocks made of them, for the tests of this crate.
+
+use std::sync::Arc;
+
+use basalt_hfile::{CellBlock, CellRun, CellSlot};
+use basalt_model::{CellRef, CellType, Seq};
+use bytes::Bytes;
+
+/// A cell by value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) row: Vec<u8>,
+    pub(crate) family: Vec<u8>,
+    pub(crate) qualifier: Vec<u8>,
+    pub(crate) timestamp: i64,
+    pub(crate) cell_type: CellType,
+    pub(crate) value: Vec<u8>,
+    pub(crate) seq: u64,
+}
+
+impl Cell {
+    pub(crate) fn put(row: &str, qualifier: &str, timestamp: i64, seq: u64) -> Self {
+        Self {
+            row: row.into(),
+            family: b"f".to_vec(),
+            qualifier: qualifier.into(),
+            timestamp,
+            cell_type: CellType::Put,
+            value: format!("{seq}").into_bytes(),
+            seq,
+        }
+    }
+
+    pub(crate) fn marker(row: &str, qualifier: &str, timestamp: i64, cell_type: CellType, seq: u64) -> Self {
+        let value = Vec::new();
+        let family_wide = matches!(cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion);
+        let qualifier = if family_wide { "" } else { qualifier };
+        Self { cell_type, value, ..Self::put(row, qualifier, timestamp, seq) }
+    }
+
+    pub(crate) fn of(cell: CellRef<'_>) -> Self {
+        Self {
+            row: cell.row.to_vec(),
+            family: cell.family.to_vec(),
+            qualifier: cell.qualifier.to_vec(),
+            timestamp: cell.timestamp,
+            cell_type: cell.cell_type,
+            value: cell.value.to_vec(),
+            seq: cell.seq.0,
+        }
+    }
+
+    pub(crate) fn borrow(&self) -> CellRef<'_> {
+        CellRef {
+            row: &self.row,
+            family: &self.family,
+            qualifier: &self.qualifier,
+            timestamp: self.timestamp,
+            cell_type: self.cell_type,
+            value: &self.value,
+            seq: Seq(self.seq),
+            tags: b"",
+        }
+    }
+}
+
+/// Sorts cells as a store file holds them.
+pub(crate) fn sorted(mut cells: Vec<Cell>) -> Vec<Cell> {
+    cells.sort_by(|a, b| a.borrow().compare(&b.borrow()));
+    cells
+}
+
+/// A block of these cells, which are in key order.
+pub(crate) fn block(cells: &[Cell]) -> CellBlock {
+    let (mut keys, mut values) = (Vec::new(), Vec::new());
+    let mut block = CellBlock { plain: true, ..CellBlock::default() };
+    for (i, cell) in cells.iter().enumerate() {
+        let previous = i.checked_sub(1).map(|i| &cells[i]);
+        if previous.is_none_or(|previous| previous.row != cell.row) {
+            block.row_starts.push(i as u32);
+        } else if previous.is_some_and(|previous| previous.qualifier == cell.qualifier) {
+            block.plain = false;
+        }
+        block.plain &= !cell.cell_type.is_delete();
+        block.slots.push(CellSlot {
+            key: keys.len() as u32,
+            value: values.len() as u32,
+            value_len: cell.value.len() as u32,
+            qualifier_len: cell.qualifier.len() as u32,
+            tags: 0,
+            tags_len: 0,
+            row_len: cell.row.len() as u16,
+            family_len: cell.family.len() as u8,
+            cell_type: cell.cell_type,
+            timestamp: cell.timestamp,
+            seq: Seq(cell.seq),
+        });
+        keys.extend_from_slice(&(cell.row.len() as u16).to_be_bytes());
+        keys.extend_from_slice(&cell.row);
+        keys.push(cell.family.len() as u8);
+        keys.extend_from_slice(&cell.family);
+        keys.extend_from_slice(&cell.qualifier);
+        keys.extend_from_slice(&cell.timestamp.to_be_bytes());
+        keys.push(cell.cell_type.code());
+        values.extend_from_slice(&cell.value);
+    }
+    (block.keys, block.values) = (Bytes::from(keys), Bytes::from(values));
+    block
+}
+
+/// The cells, in key order, as runs of whole blocks of `block_cells` cells.
+pub(crate) fn runs(cells: &[Cell], block_cells: usize) -> Vec<CellRun> {
+    let run = |cells: &[Cell]| CellRun { block: Arc::new(block(cells)), cells: 0..cells.len() };
+    cells.chunks(block_cells).map(run).collect()
+}
+
+/// The cells of runs, by value.
+pub(crate) fn cells_of(runs: &[CellRun]) -> Vec<Cell> {
+    runs.iter().flat_map(|run| run.cells.clone().map(|i| Cell::of(run.block.cell(i)))).collect()
+}
