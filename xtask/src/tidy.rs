@@ -5,12 +5,14 @@
 //! ```text
 //! sources    licence line, module doc, names, #[ignore], lengths (a ratchet: xtask/ratchet.txt)
 //! layers     which crate may see which, and what may not be reached at all
+//! features   one set of features per package, so that it is compiled once
 //! documents  dependencies explained, crate list complete, links alive
 //! ```
 //!
 //! The checks read the files that git knows, as they lie in the work tree.
 
 mod documents;
+mod features;
 mod layers;
 mod ratchet;
 mod sources;
@@ -56,6 +58,7 @@ fn findings(repository: &Path) -> Result<Vec<String>> {
     let mut findings = sources::check(&files);
     findings.extend(Ratchet::load(repository)?.check(&Ratchet::measured(&files)));
     findings.extend(layers::check(&metadata)?);
+    findings.extend(features::check(repository)?);
     findings.extend(documents::check(&files, &workspace_crates(&metadata)?));
     Ok(findings)
 }
@@ -85,15 +88,20 @@ fn text_files(repository: &Path) -> Result<Vec<SourceFile>> {
 
 /// What cargo knows of the workspace and the graph of its dependencies.
 fn metadata(repository: &Path) -> Result<Value> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--format-version", "1", "--locked"])
-        .current_dir(repository)
-        .output()
-        .context("cannot start cargo")?;
+    let json = cargo(repository, &["metadata", "--format-version", "1", "--locked"])?;
+    serde_json::from_str(&json).context("cargo metadata is not JSON")
+}
+
+/// What a cargo command prints.
+fn cargo(repository: &Path, arguments: &[&str]) -> Result<String> {
+    let line = format!("cargo {}", arguments.join(" "));
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let output = command.args(arguments).current_dir(repository).output();
+    let output = output.with_context(|| format!("cannot start `{line}`"))?;
     if !output.status.success() {
-        bail!("cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("`{line}` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` prints no text"))
 }
 
 fn workspace_crates(metadata: &Value) -> Result<BTreeSet<String>> {
