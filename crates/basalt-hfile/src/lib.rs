@@ -1,7 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sorted file: HFile v3 blocks, encodings, compression, index and bloom filters. Bytes in, cells or
-//! Arrow arrays out; nothing here opens a file or knows a table.
+//! The sorted file: HFile v3 blocks, encodings, compression, index and Bloom filters. Bytes in, cells or
+//! Arrow arrays out; nothing here opens a database or knows a table.
+//!
+//! The container is byte-compatible with HBase 2.6 (HFile 3.3): HBase opens what [`HFileWriter`] writes, and
+//! [`HFileReader`] opens what HBase wrote.
+//!
+//! ```text
+//! data blocks, with leaf index blocks and Bloom chunks between them
+//! intermediate index blocks                                         (large files)
+//! root index | meta index | file info | Bloom metadata              <- loaded when opened
+//! trailer, 4,096 bytes
+//! ```
+//!
+//! Start with [`writer`] and [`reader`]; then [`block`] (checksums), [`encoding`] (cells to bytes), [`compression`],
+//! [`index`], [`bloom`], [`trailer`], [`file_info`].
 
+pub mod block;
+pub mod bloom;
 pub mod cells;
+pub mod compression;
+pub mod encoding;
+pub mod error;
+pub mod file;
+pub mod file_info;
+pub mod index;
+pub mod key;
+pub mod options;
+pub mod reader;
+pub mod trailer;
+pub mod varint;
+pub mod writer;
 
+pub use block::Checksum;
+pub use bloom::BloomKind;
 pub use cells::{CellBlock, CellRun, CellSlot};
+pub use compression::Compression;
+pub use encoding::Encoding;
+pub use error::{Error, Result};
+pub use file::{FileRead, FileWrite, LocalFile, MemoryFile};
+pub use file_info::FileInfo;
+pub use key::FlatKey;
+pub use options::{ReadOptions, WriterOptions};
+pub use reader::{BlockExtent, HFileReader, VerifyFinding};
+pub use trailer::Trailer;
+pub use writer::{FileSummary, HFileWriter};

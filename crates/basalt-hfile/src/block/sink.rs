@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writing blocks: compression, header, checksums, and the chains of previous offsets.
+
+use super::checksum::Checksum;
+use super::header::{BlockHeader, BlockKind, CHAINS, HEADER_LEN};
+use crate::compression::{Compression, Compressor};
+use crate::error::{Error, Result};
+use crate::file::FileWrite;
+use crate::index::BlockPointer;
+
+/// Where blocks go, one after the other.
+///
+/// Callers build a payload behind [`HEADER_LEN`] reserved bytes, so that an uncompressed block is written
+/// from the buffer it was encoded into.
+pub(crate) struct BlockSink<W> {
+    file: W,
+    offset: u64,
+    previous: [i64; CHAINS],
+    compressor: Compressor,
+    compressed: Vec<u8>,
+    checksum: Checksum,
+    checksum_chunk_bytes: u32,
+    /// Sum of header and raw payload over all blocks, as the trailer wants it.
+    pub(crate) raw_bytes_total: u64,
+}
+
+impl<W: FileWrite> BlockSink<W> {
+    pub(crate) fn new(file: W, compressor: Compressor, checksum: Checksum, checksum_chunk_bytes: u32) -> Self {
+        Self {
+            file,
+            offset: 0,
+            previous: [-1; CHAINS],
+            compressor,
+            compressed: Vec::new(),
+            checksum,
+            checksum_chunk_bytes,
+            raw_bytes_total: 0,
+        }
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    pub(crate) fn into_file(self) -> W {
+        self.file
+    }
+
+    /// Writes a block whose payload starts at `HEADER_LEN` in `buffer`; leaves the buffer as scrap.
+    pub(crate) fn write_block(&mut self, kind: BlockKind, buffer: &mut Vec<u8>) -> Result<BlockPointer> {
+        let raw_len = buffer.len() - HEADER_LEN;
+        if i32::try_from(buffer.len()).is_err() {
+            return Err(Error::Invalid { what: format!("a block of {raw_len} bytes is too large for a store file") });
+        }
+        if self.compressor.compression() == Compression::None {
+            let mut block = std::mem::take(buffer);
+            let written = self.finish_block(kind, raw_len, &mut block);
+            *buffer = block;
+            return written;
+        }
+        let mut block = std::mem::take(&mut self.compressed);
+        block.clear();
+        block.resize(HEADER_LEN, 0);
+        self.compressor.compress(&buffer[HEADER_LEN..], &mut block);
+        let written = self.finish_block(kind, raw_len, &mut block);
+        self.compressed = block;
+        written
+    }
+
+    fn finish_block(&mut self, kind: BlockKind, raw_len: usize, block: &mut Vec<u8>) -> Result<BlockPointer> {
+        let covered = block.len();
+        let total = covered + 4 * covered.div_ceil(self.checksum_chunk_bytes as usize);
+        let header = BlockHeader {
+            kind,
+            total_bytes: total as u32,
+            raw_bytes: raw_len as u32,
+            previous_offset: self.previous[kind.chain()],
+            checksum: self.checksum,
+            checksum_chunk_bytes: self.checksum_chunk_bytes,
+            covered_bytes: covered as u32,
+        };
+        header.write_over(block);
+        self.checksum.append_to(block, self.checksum_chunk_bytes as usize);
+        debug_assert_eq!(block.len(), total);
+        let pointer = BlockPointer { offset: self.offset, size: total as u32 };
+        self.append(block)?;
+        self.previous[kind.chain()] = pointer.offset as i64;
+        self.raw_bytes_total += (HEADER_LEN + raw_len) as u64;
+        Ok(pointer)
+    }
+
+    /// Appends bytes that are not a block: the trailer.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.append(bytes).map_err(|source| Error::Io {
+            file: "being written".into(),
+            offset: self.offset,
+            source,
+        })?;
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+}

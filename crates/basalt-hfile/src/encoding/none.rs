@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! NONE: cells back to back, as [`super::raw_cells`] draws them.
+
+use basalt_model::CellRef;
+use bytes::Bytes;
+
+use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::{BlockEncoder, BlockEncoding, CellLayout, DecodeContext};
+use crate::cells::CellBlock;
+use crate::error::Damage;
+
+pub(super) struct None;
+
+impl BlockEncoding for None {
+    fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
+        Box::new(Encoder { layout, start: 0 })
+    }
+
+    fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+        decode_raw_cells(body, context)
+    }
+}
+
+struct Encoder {
+    layout: CellLayout,
+    start: usize,
+}
+
+impl BlockEncoder for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.start = out.len();
+    }
+
+    fn append(&mut self, cell: &CellRef<'_>, _new_row: bool, out: &mut Vec<u8>) {
+        write_raw_cell(cell, self.layout, out);
+    }
+
+    fn finish(&mut self, _out: &mut Vec<u8>) {}
+
+    fn encoded_bytes(&self, out: &[u8]) -> usize {
+        out.len() - self.start
+    }
+}

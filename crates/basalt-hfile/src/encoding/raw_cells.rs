@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cells in their unencoded form, as NONE and ROW_INDEX_V1 store them:
+//!
+//! ```text
+//! i32 key length | i32 value length | flat key | value | [u16 tags length | tags] | [VLONG seq]
+//! ```
+//!
+//! Tags are there if the file has `hfile.MAX_TAGS_LEN`, the sequence number if `KEY_VALUE_VERSION` is 1.
+//! Decoding copies nothing: keys, values and tags of the [`CellBlock`] are the payload itself.
+
+use basalt_model::{CellRef, CellType, Seq};
+use bytes::Bytes;
+
+use super::{CellLayout, DecodeContext};
+use crate::cells::{CellBlock, CellSlot};
+use crate::error::Damage;
+use crate::key::{FlatKey, KEY_OVERHEAD};
+use crate::varint::{read_vlong, vlong_len, write_vlong};
+
+/// Bytes of a cell in this form: what block sizes count.
+#[inline]
+pub(crate) fn raw_cell_len(cell: &CellRef<'_>, layout: CellLayout) -> usize {
+    let key_len = KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len();
+    let tags = if layout.with_tags { 2 + cell.tags.len() } else { 0 };
+    let seq = if layout.with_seq { vlong_len(cell.seq.0 as i64) } else { 0 };
+    8 + key_len + cell.value.len() + tags + seq
+}
+
+/// Appends a cell.
+#[inline]
+pub(crate) fn write_raw_cell(cell: &CellRef<'_>, layout: CellLayout, out: &mut Vec<u8>) {
+    let key = FlatKey::of(cell);
+    let mut lengths = [0; 8];
+    lengths[..4].copy_from_slice(&(key.len() as u32).to_be_bytes());
+    lengths[4..].copy_from_slice(&(cell.value.len() as u32).to_be_bytes());
+    out.extend_from_slice(&lengths);
+    key.write_to(out);
+    out.extend_from_slice(cell.value);
+    if layout.with_tags {
+        out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());
+        out.extend_from_slice(cell.tags);
+    }
+    if layout.with_seq {
+        write_vlong(out, cell.seq.0 as i64);
+    }
+}
+
+/// All cells of `data`, which they fill exactly.
+pub(crate) fn decode_raw_cells(data: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+    let layout = context.layout;
+    // The options are decided here, once, and are constants in the loop.
+    match (layout.with_tags, layout.with_seq) {
+        (false, false) => decode::<false, false>(data, context),
+        (false, true) => decode::<false, true>(data, context),
+        (true, false) => decode::<true, false>(data, context),
+        (true, true) => decode::<true, true>(data, context),
+    }
+}
+
+fn decode<const TAGS: bool, const SEQ: bool>(data: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+    let bytes = &data[..];
+    let expected = bytes.len() / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD) + 1;
+    let mut slots = Vec::with_capacity(expected);
+    let mut row_starts = Vec::with_capacity(expected / 2 + 1);
+    let mut plain = true;
+    // Row with its length, and family length to qualifier, of the previous cell.
+    let (mut last_row, mut last_column) = (&bytes[..0], &bytes[..0]);
+    let mut at = 0;
+    while at < bytes.len() {
+        let cell = parse_raw_cell::<TAGS, SEQ>(bytes, at).ok_or_else(|| explain(bytes, at))?;
+        let (row, column) = cell.key.split_at(2 + cell.row_len as usize);
+        let column = &column[..column.len() - 9];
+        if row != last_row {
+            row_starts.push(slots.len() as u32);
+            last_row = row;
+        } else if column == last_column {
+            plain = false;
+        }
+        last_column = column;
+        plain &= cell.cell_type == CellType::Put;
+        slots.push(CellSlot {
+            key: (at + 8) as u32,
+            value: cell.value_at as u32,
+            value_len: cell.value_len,
+            qualifier_len: cell.qualifier_len,
+            tags: if TAGS { cell.tags_at as u32 } else { 0 },
+            tags_len: cell.tags_len,
+            row_len: cell.row_len,
+            family_len: cell.family_len,
+            cell_type: cell.cell_type,
+            timestamp: cell.timestamp,
+            seq: context.seq_override.unwrap_or(cell.seq),
+        });
+        at = cell.end;
+    }
+    let tags = if TAGS { data.clone() } else { Bytes::new() };
+    Ok(CellBlock { keys: data.clone(), values: data.clone(), tags, slots, row_starts, plain })
+}
+
+/// A cell taken apart; offsets count from the start of the cells.
+pub(crate) struct RawCell<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) row_len: u16,
+    pub(crate) family_len: u8,
+    pub(crate) qualifier_len: u32,
+    pub(crate) timestamp: i64,
+    pub(crate) cell_type: CellType,
+    pub(crate) value_at: usize,
+    pub(crate) value_len: u32,
+    pub(crate) tags_at: usize,
+    pub(crate) tags_len: u16,
+    pub(crate) seq: Seq,
+    pub(crate) end: usize,
+}
+
+/// The cell at `at`, every length checked; `None` if one does not fit.
+#[inline(always)]
+pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(bytes: &[u8], at: usize) -> Option<RawCell<'_>> {
+    let rest = &bytes[at..];
+    let head = rest.first_chunk::<10>()?;
+    let key_len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    let value_len = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    let row_len = u16::from_be_bytes([head[8], head[9]]);
+    let key = rest[8..].get(..key_len)?;
+    let names_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize)?;
+    let family_len = key[2 + row_len as usize];
+    let qualifier_len = names_len.checked_sub(family_len as usize)? as u32;
+    let suffix = key.last_chunk::<9>()?;
+    let timestamp = i64::from_be_bytes(*suffix.first_chunk()?);
+    let cell_type = CellType::from_code(suffix[8])?;
+    let value_at = at + 8 + key_len;
+    let mut end = value_at + value_len as usize;
+    let (mut tags_at, mut tags_len) = (0, 0);
+    if TAGS {
+        tags_len = u16::from_be_bytes(*bytes.get(end..)?.first_chunk()?);
+        tags_at = end + 2;
+        end = tags_at + tags_len as usize;
+    }
+    if end > bytes.len() || row_len == 0 {
+        return None;
+    }
+    let mut seq = Seq(0);
+    if SEQ {
+        let (number, len) = read_vlong(&bytes[end..])?;
+        seq = Seq(u64::try_from(number).ok()?);
+        end += len;
+    }
+    Some(RawCell {
+        key,
+        row_len,
+        family_len,
+        qualifier_len,
+        timestamp,
+        cell_type,
+        value_at,
+        value_len,
+        tags_at,
+        tags_len,
+        seq,
+        end,
+    })
+}
+
+/// Says why the cell at `at` could not be read.
+#[cold]
+pub(crate) fn explain(bytes: &[u8], at: usize) -> Damage {
+    let rest = &bytes[at..];
+    let Some(head) = rest.first_chunk::<10>() else {
+        return Damage::new(at, format!("{} bytes after the last cell", rest.len()));
+    };
+    let key_len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+    let value_len = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+    let row_len = u16::from_be_bytes([head[8], head[9]]);
+    let left = rest.len();
+    let what = format!(
+        "no cell with a key of {key_len}, a row of {row_len} and a value of {value_len} bytes and a known type \
+         fits into the {left} bytes left"
+    );
+    Damage::new(at, what)
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Reading a store file: trailer and load-on-open section when it is opened, index blocks and Bloom chunks on
+//! first use, data blocks on demand. Every block is verified on every read before anything in it is believed.
+
+mod load;
+mod verify;
+
+use std::sync::{Arc, OnceLock};
+
+use basalt_model::Seq;
+use bytes::Bytes;
+
+use crate::block::{BlockHeader, BlockKind, RawBlock, read_block};
+use crate::bloom::{BloomFacts, BloomKind, BloomReader};
+use crate::cells::CellBlock;
+use crate::encoding::{CellLayout, DecodeContext, Encoding};
+use crate::error::{Damage, Error, Result, corrupt};
+use crate::file::FileRead;
+use crate::file_info::FileInfo;
+use crate::index::{BlockPointer, FlatIndex};
+use crate::key::{FlatKey, row_of};
+use crate::options::ReadOptions;
+use crate::trailer::{KeyOrder, Trailer};
+
+pub use verify::VerifyFinding;
+
+/// Where a data block lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockExtent {
+    /// Offset in the file.
+    pub offset: u64,
+    /// Bytes on disk: header, payload and checksums.
+    pub size_bytes: u32,
+}
+
+/// An open store file. Shared between threads behind an `Arc`.
+#[derive(Debug)]
+pub struct HFileReader {
+    file: Arc<dyn FileRead>,
+    options: ReadOptions,
+    trailer: Trailer,
+    info: FileInfo,
+    encoding: Encoding,
+    layout: CellLayout,
+    cell_bytes_estimate: usize,
+    /// Payload of the data root index.
+    root: RawBlockPayload,
+    index: OnceLock<FlatIndex>,
+    last_key: Option<Bytes>,
+    bloom_kind: BloomKind,
+    general_bloom: Option<BloomReader>,
+    delete_bloom: Option<BloomReader>,
+}
+
+/// A decompressed payload and where its block lies, for messages.
+#[derive(Debug, Clone)]
+pub(crate) struct RawBlockPayload {
+    pub(crate) offset: u64,
+    pub(crate) payload: Bytes,
+}
+
+impl HFileReader {
+    /// Opens a file: reads the trailer and the load-on-open section.
+    pub fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<Self> {
+        load::open(file, options)
+    }
+
+    /// Name of the file, for messages.
+    pub fn name(&self) -> &str {
+        self.file.name()
+    }
+
+    /// Size of the file in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.file.size()
+    }
+
+    /// The trailer.
+    pub fn trailer(&self) -> &Trailer {
+        &self.trailer
+    }
+
+    /// The file info.
+    pub fn file_info(&self) -> &FileInfo {
+        &self.info
+    }
+
+    /// The data block encoding.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Number of cells, as the trailer counts them.
+    pub fn cells(&self) -> u64 {
+        self.trailer.cell_count
+    }
+
+    /// True if cells carry tags.
+    pub fn has_tags(&self) -> bool {
+        self.layout.with_tags
+    }
+
+    /// True if the delta encodings of this file dictionary-code their tags.
+    pub fn has_compressed_tags(&self) -> bool {
+        self.layout.tags_compressed
+    }
+
+    /// True if cells carry sequence numbers.
+    pub fn has_seq(&self) -> bool {
+        self.layout.with_seq
+    }
+
+    /// The last key; `None` if the file has no cells.
+    pub fn last_key(&self) -> Option<FlatKey<'_>> {
+        FlatKey::parse(self.last_key.as_ref()?)
+    }
+
+    /// The last row; `None` if the file has no cells.
+    pub fn last_row(&self) -> Option<&[u8]> {
+        self.last_key.as_deref().map(row_of)
+    }
+
+    /// What the general Bloom filter answers for.
+    pub fn bloom_kind(&self) -> BloomKind {
+        self.bloom_kind
+    }
+
+    /// Metadata of the general Bloom filter.
+    pub fn general_bloom(&self) -> Option<&BloomFacts> {
+        self.general_bloom.as_ref().map(BloomReader::facts)
+    }
+
+    /// Metadata of the delete-family Bloom filter.
+    pub fn delete_family_bloom(&self) -> Option<&BloomFacts> {
+        self.delete_bloom.as_ref().map(BloomReader::facts)
+    }
+
+    /// Number of data blocks.
+    pub fn block_count(&self) -> Result<usize> {
+        Ok(self.index()?.len())
+    }
+
+    /// Index key of data block `index`, a flat key: not above the first key of the block, above every key
+    /// of the block before.
+    pub fn block_first_key(&self, index: usize) -> Result<&Bytes> {
+        Ok(self.index()?.key(index))
+    }
+
+    /// Row of [`Self::block_first_key`].
+    pub fn block_first_row(&self, index: usize) -> Result<&[u8]> {
+        Ok(row_of(self.block_first_key(index)?))
+    }
+
+    /// Where data block `index` lies.
+    pub fn block_extent(&self, index: usize) -> Result<BlockExtent> {
+        let pointer = self.index()?.pointer(index);
+        Ok(BlockExtent { offset: pointer.offset, size_bytes: pointer.size })
+    }
+
+    /// The first data block that can hold a cell with a row not below `row`; `None` if there is none.
+    pub fn find_block(&self, row: &[u8]) -> Result<Option<usize>> {
+        self.check_searchable()?;
+        if self.last_row().is_none_or(|last| last < row) {
+            return Ok(None);
+        }
+        Ok(Some(self.index()?.last_not_after_row(row).unwrap_or(0)))
+    }
+
+    /// The data block in which `key` would lie; `None` if it is below every key of the file.
+    pub fn find_block_of_key(&self, key: &FlatKey<'_>) -> Result<Option<usize>> {
+        self.check_searchable()?;
+        Ok(self.index()?.last_not_after(key))
+    }
+
+    fn check_searchable(&self) -> Result<()> {
+        match self.trailer.order {
+            KeyOrder::Cells => Ok(()),
+            KeyOrder::Meta => {
+                Err(Error::Unsupported { file: self.name().to_owned(), what: "the key order of hbase:meta".into() })
+            }
+        }
+    }
+
+    /// Reads, verifies, decompresses and decodes data block `index`.
+    pub fn read_block(&self, index: usize) -> Result<CellBlock> {
+        let pointer = self.index()?.pointer(index);
+        let block = self.read_data_block(pointer)?;
+        self.decode_block(&block).map_err(|damage| damage.in_block(self.name(), pointer.offset))
+    }
+
+    fn read_data_block(&self, pointer: BlockPointer) -> Result<RawBlock> {
+        let block = read_block(&*self.file, pointer.offset, pointer.size)?;
+        if block.header.kind.is_data() {
+            Ok(block)
+        } else {
+            Err(self.wrong_kind(pointer.offset, block.header.kind, "data block"))
+        }
+    }
+
+    fn wrong_kind(&self, offset: u64, found: BlockKind, expected: &str) -> Error {
+        corrupt(self.name(), offset, format!("expected a {expected}, found {found:?}"))
+    }
+
+    fn decode_block(&self, block: &RawBlock) -> Result<CellBlock, Damage> {
+        let payload = self.payload(block)?;
+        let (encoding, body) = split_encoding(&block.header, &payload)?;
+        encoding.implementation().decode(&body, &self.decode_context())
+    }
+
+    fn decode_context(&self) -> DecodeContext {
+        DecodeContext {
+            layout: self.layout,
+            seq_override: self.options.seq_override,
+            cell_bytes_estimate: self.cell_bytes_estimate,
+        }
+    }
+
+    pub(crate) fn payload(&self, block: &RawBlock) -> Result<Bytes, Damage> {
+        block.payload(self.trailer.compression, self.options.block_raw_bytes_max as usize)
+    }
+
+    /// False if no cell of `row` can be in the file, by the Bloom filter; true if there is none that knows.
+    pub fn may_contain_row(&self, row: &[u8]) -> Result<bool> {
+        let Some(bloom) = &self.general_bloom else { return Ok(true) };
+        if self.trailer.order == KeyOrder::Meta {
+            return Ok(true);
+        }
+        match self.bloom_kind {
+            BloomKind::Row => self.ask(bloom, row),
+            BloomKind::RowPrefix(len) => self.ask(bloom, &row[..row.len().min(len as usize)]),
+            BloomKind::None | BloomKind::RowCol => Ok(true),
+        }
+    }
+
+    /// False if no cell of this column can be in the file. Answers for family deletes as well: a marker of
+    /// the row makes the answer true.
+    pub fn may_contain_column(&self, row: &[u8], qualifier: &[u8]) -> Result<bool> {
+        let Some(bloom) = self.general_bloom.as_ref().filter(|_| self.bloom_kind == BloomKind::RowCol) else {
+            return self.may_contain_row(row);
+        };
+        let column = FlatKey::first_of_column(row, b"", qualifier).to_vec();
+        let marker = FlatKey::first_of_column(row, b"", b"").to_vec();
+        Ok(self.ask(bloom, &column)? || self.ask(bloom, &marker)?)
+    }
+
+    /// False if the file certainly has no family delete marker of `row`.
+    pub fn may_contain_family_delete(&self, row: &[u8]) -> Result<bool> {
+        match &self.delete_bloom {
+            Some(bloom) => self.ask(bloom, row),
+            None => Ok(self.info.i64(crate::file_info::keys::DELETE_FAMILY_COUNT) != Some(0)),
+        }
+    }
+
+    fn ask(&self, bloom: &BloomReader, key: &[u8]) -> Result<bool> {
+        bloom.may_contain(key, |pointer| self.read_bloom_chunk(pointer))
+    }
+
+    pub(crate) fn read_bloom_chunk(&self, pointer: BlockPointer) -> Result<Bytes> {
+        let block = read_block(&*self.file, pointer.offset, pointer.size)?;
+        if block.header.kind != BlockKind::BloomChunk {
+            return Err(self.wrong_kind(pointer.offset, block.header.kind, "bloom chunk"));
+        }
+        let chunk = self.payload(&block).map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
+        if chunk.is_empty() || chunk.len() > i32::MAX as usize / 8 {
+            return Err(corrupt(self.name(), pointer.offset, format!("a bloom chunk of {} bytes", chunk.len())));
+        }
+        Ok(chunk)
+    }
+
+    /// The sequence number that [`ReadOptions::seq_override`] gives every cell.
+    pub fn seq_override(&self) -> Option<Seq> {
+        self.options.seq_override
+    }
+
+    /// Memory held by index and Bloom filters, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let index = self.index.get().map_or(0, FlatIndex::memory_bytes);
+        let blooms = [&self.general_bloom, &self.delete_bloom].into_iter().flatten();
+        index + self.root.payload.len() + blooms.map(BloomReader::loaded_bytes).sum::<usize>()
+    }
+}
+
+/// The encoding of a data block's payload, and what follows its number.
+fn split_encoding(header: &BlockHeader, payload: &Bytes) -> Result<(Encoding, Bytes), Damage> {
+    if header.kind == BlockKind::Data {
+        return Ok((Encoding::None, payload.clone()));
+    }
+    let id = payload.first_chunk().ok_or_else(|| Damage::new(0, "an encoded block without its encoding"))?;
+    let id = u16::from_be_bytes(*id);
+    let known = Encoding::ALL.into_iter().find(|encoding| *encoding != Encoding::None && encoding.id() == id);
+    let encoding = known.ok_or_else(|| Damage::new(0, format!("unknown data block encoding {id}")))?;
+    Ok((encoding, payload.slice(2..)))
+}
+

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a writer counts over its cells, and the file info made of it.
+
+use basalt_model::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
+use bytes::Bytes;
+
+use crate::encoding::{CellLayout, Encoding};
+use crate::file_info::{FileInfo, keys};
+use crate::key::FlatKey;
+use crate::options::WriterOptions;
+
+pub(super) struct CellStats {
+    pub(super) cells: u64,
+    pub(super) rows: u64,
+    pub(super) first_row: Bytes,
+    pub(super) timestamp_min: i64,
+    pub(super) timestamp_max: i64,
+    pub(super) seq_max: Seq,
+    pub(super) deletes: u64,
+    pub(super) raw_bytes: u64,
+    key_bytes: u64,
+    value_bytes: u64,
+    biggest_len: u64,
+    biggest_key: Vec<u8>,
+    tags_len_max: usize,
+    family_deletes: u64,
+    earliest_put: i64,
+    /// A marker that deletes everything up to its timestamp reaches down to 0.
+    deletes_from_zero: bool,
+}
+
+impl Default for CellStats {
+    fn default() -> Self {
+        Self {
+            cells: 0,
+            rows: 0,
+            first_row: Bytes::new(),
+            timestamp_min: i64::MAX,
+            timestamp_max: i64::MIN,
+            seq_max: Seq(0),
+            deletes: 0,
+            raw_bytes: 0,
+            key_bytes: 0,
+            value_bytes: 0,
+            biggest_len: 0,
+            biggest_key: Vec::new(),
+            tags_len_max: 0,
+            family_deletes: 0,
+            earliest_put: LATEST_TIMESTAMP,
+            deletes_from_zero: false,
+        }
+    }
+}
+
+impl CellStats {
+    #[inline]
+    pub(super) fn add(&mut self, cell: &CellRef<'_>, raw_len: usize, new_row: bool) {
+        if self.cells == 0 {
+            self.first_row = Bytes::copy_from_slice(cell.row);
+        }
+        let key = FlatKey::of(cell);
+        self.cells += 1;
+        self.rows += u64::from(new_row);
+        self.raw_bytes += raw_len as u64;
+        self.timestamp_min = self.timestamp_min.min(cell.timestamp);
+        self.timestamp_max = self.timestamp_max.max(cell.timestamp);
+        self.seq_max = self.seq_max.max(cell.seq);
+        self.key_bytes += key.len() as u64;
+        self.value_bytes += cell.value.len() as u64;
+        self.tags_len_max = self.tags_len_max.max(cell.tags.len());
+        if cell.cell_type == CellType::Put {
+            self.earliest_put = self.earliest_put.min(cell.timestamp);
+        } else {
+            self.add_delete(cell.cell_type);
+        }
+        // As HBase sizes a cell in the heap of a writer: the key-value form and four bytes.
+        let tags_len = if cell.tags.is_empty() { 0 } else { 2 + cell.tags.len() };
+        let len = (12 + key.len() + cell.value.len() + tags_len) as u64;
+        if len > self.biggest_len {
+            self.biggest_len = len;
+            self.biggest_key.clear();
+            key.write_to(&mut self.biggest_key);
+        }
+    }
+
+    fn add_delete(&mut self, cell_type: CellType) {
+        self.deletes += 1;
+        match cell_type {
+            CellType::DeleteFamily => {
+                self.family_deletes += 1;
+                self.deletes_from_zero = true;
+            }
+            CellType::DeleteFamilyVersion => self.family_deletes += 1,
+            CellType::DeleteColumn => self.deletes_from_zero = true,
+            CellType::Put | CellType::Delete => {}
+        }
+    }
+
+    /// Sets the entries that readers rely on, and HBase's usual ones where the caller gave none.
+    pub(super) fn complete(&self, info: &mut FileInfo, options: &WriterOptions, layout: CellLayout, last_key: &[u8]) {
+        let average = |sum: u64| (sum.checked_div(self.cells).unwrap_or(0) as i32).to_be_bytes();
+        info.set(keys::AVG_KEY_LEN, average(self.key_bytes));
+        info.set(keys::AVG_VALUE_LEN, average(self.value_bytes));
+        info.set(keys::CREATE_TIME_TS, options.create_time_ms.to_be_bytes());
+        if self.cells > 0 {
+            info.set(keys::LASTKEY, last_key);
+            info.set(keys::KEY_OF_BIGGEST_CELL, self.biggest_key.as_slice());
+            info.set(keys::LEN_OF_BIGGEST_CELL, self.biggest_len.to_be_bytes());
+        }
+        if layout.with_tags {
+            info.set(keys::MAX_TAGS_LEN, (self.tags_len_max as i32).to_be_bytes());
+            info.set(keys::TAGS_COMPRESSED, [if layout.tags_compressed { 0xff } else { 0 }]);
+        }
+        if layout.with_seq {
+            info.set(keys::KEY_VALUE_VERSION, 1i32.to_be_bytes());
+            info.set(keys::MAX_MEMSTORE_TS_KEY, self.seq_max.0.to_be_bytes());
+        }
+        if options.encoding != Encoding::None {
+            info.set(keys::DATA_BLOCK_ENCODING, options.encoding.name());
+        }
+        info.set(keys::DELETE_FAMILY_COUNT, self.family_deletes.to_be_bytes());
+        info.set(keys::EARLIEST_PUT_TS, self.earliest_put.to_be_bytes());
+        info.set(keys::TIMERANGE, self.time_range());
+        info.set_default(keys::MAX_SEQ_ID_KEY, self.seq_max.0.to_be_bytes());
+        info.set_default(keys::MAJOR_COMPACTION_KEY, [0]);
+    }
+
+    fn time_range(&self) -> [u8; 16] {
+        let (mut min, mut max) = (self.timestamp_min, self.timestamp_max);
+        if self.cells == 0 {
+            (min, max) = (LATEST_TIMESTAMP, LATEST_TIMESTAMP);
+        } else if self.deletes_from_zero {
+            (min, max) = (min.min(0), max.max(0));
+        }
+        let mut range = [0; 16];
+        range[..8].copy_from_slice(&min.to_be_bytes());
+        range[8..].copy_from_slice(&max.to_be_bytes());
+        range
+    }
+}
