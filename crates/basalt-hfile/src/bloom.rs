@@ -61,7 +61,12 @@ pub(crate) const COLUMN_COMPARATOR: &str = "org.apache.hadoop.hbase.CellComparat
 
 /// Calls `visit` with the bit positions of a key in a chunk of `bits` bits until it answers false.
 #[inline]
-pub(crate) fn each_bit(hash: (i32, i32), count: u32, bits: i32, mut visit: impl FnMut(usize) -> bool) -> bool {
+pub(crate) fn each_bit(
+    hash: (i32, i32),
+    count: u32,
+    bits: i32,
+    mut visit: impl FnMut(usize) -> bool,
+) -> bool {
     let mut position = hash.0;
     for _ in 0..count {
         if !visit((position % bits).unsigned_abs() as usize) {

@@ -112,7 +112,9 @@ pub(crate) fn decompress(compression: Compression, stored: &Bytes, raw_len: usiz
         Compression::Gz => gzip::decompress(stored, raw_len)?,
         Compression::Snappy => hadoop::decompress(RawCodec::Snappy, stored, raw_len)?,
         Compression::Lz4 => hadoop::decompress(RawCodec::Lz4, stored, raw_len)?,
-        Compression::Zstd if stored.starts_with(&hadoop::ZSTD_MAGIC) => hadoop::decompress_bare_zstd(stored, raw_len)?,
+        Compression::Zstd if stored.starts_with(&hadoop::ZSTD_MAGIC) => {
+            hadoop::decompress_bare_zstd(stored, raw_len)?
+        }
         Compression::Zstd => hadoop::decompress(RawCodec::Zstd, stored, raw_len)?,
     };
     if raw.len() != raw_len {

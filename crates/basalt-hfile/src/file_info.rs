@@ -112,12 +112,15 @@ impl FileInfo {
     }
 
     pub(crate) fn decode(payload: &[u8]) -> Result<Self, Damage> {
-        let mut rest = payload.strip_prefix(MAGIC).ok_or_else(|| Damage::new(0, "the file info is not protobuf"))?;
+        let mut rest =
+            payload.strip_prefix(MAGIC).ok_or_else(|| Damage::new(0, "the file info is not protobuf"))?;
         let message = InfoMessage::decode_length_delimited(&mut rest)
             .map_err(|error| Damage::new(4, format!("the file info is no protobuf message: {error}")))?;
         let entries = message.entries.into_iter();
         Ok(Self {
-            entries: entries.map(|entry| (entry.key.unwrap_or_default(), entry.value.unwrap_or_default())).collect(),
+            entries: entries
+                .map(|entry| (entry.key.unwrap_or_default(), entry.value.unwrap_or_default()))
+                .collect(),
         })
     }
 }

@@ -75,10 +75,16 @@ impl WriterOptions {
             return invalid(format!("a block size of {} is not in 1..={BLOCK_BYTES_MAX}", self.block_bytes));
         }
         if !(1..=BLOCK_BYTES_MAX).contains(&self.index_block_bytes) {
-            return invalid(format!("an index block size of {} is not in 1..={BLOCK_BYTES_MAX}", self.index_block_bytes));
+            return invalid(format!(
+                "an index block size of {} is not in 1..={BLOCK_BYTES_MAX}",
+                self.index_block_bytes
+            ));
         }
         if !(HEADER_LEN as u32..=BLOCK_BYTES_MAX).contains(&self.checksum_chunk_bytes) {
-            return invalid(format!("{} bytes per checksum are not in {HEADER_LEN}..={BLOCK_BYTES_MAX}", self.checksum_chunk_bytes));
+            return invalid(format!(
+                "{} bytes per checksum are not in {HEADER_LEN}..={BLOCK_BYTES_MAX}",
+                self.checksum_chunk_bytes
+            ));
         }
         if self.order != KeyOrder::Cells {
             return invalid("files in the key order of hbase:meta cannot be written".into());

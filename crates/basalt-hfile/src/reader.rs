@@ -175,9 +175,10 @@ impl HFileReader {
     fn check_searchable(&self) -> Result<()> {
         match self.trailer.order {
             KeyOrder::Cells => Ok(()),
-            KeyOrder::Meta => {
-                Err(Error::Unsupported { file: self.name().to_owned(), what: "the key order of hbase:meta".into() })
-            }
+            KeyOrder::Meta => Err(Error::Unsupported {
+                file: self.name().to_owned(),
+                what: "the key order of hbase:meta".into(),
+            }),
         }
     }
 
@@ -262,7 +263,11 @@ impl HFileReader {
         }
         let chunk = self.payload(&block).map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
         if chunk.is_empty() || chunk.len() > i32::MAX as usize / 8 {
-            return Err(corrupt(self.name(), pointer.offset, format!("a bloom chunk of {} bytes", chunk.len())));
+            return Err(corrupt(
+                self.name(),
+                pointer.offset,
+                format!("a bloom chunk of {} bytes", chunk.len()),
+            ));
         }
         Ok(chunk)
     }
@@ -291,4 +296,3 @@ fn split_encoding(header: &BlockHeader, payload: &Bytes) -> Result<(Encoding, By
     let encoding = known.ok_or_else(|| Damage::new(0, format!("unknown data block encoding {id}")))?;
     Ok((encoding, payload.slice(2..)))
 }
-

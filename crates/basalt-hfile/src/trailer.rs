@@ -45,10 +45,16 @@ impl KeyOrder {
     fn from_class_name(name: &str) -> Option<Self> {
         let short = name.strip_prefix("org.apache.hadoop.hbase.")?;
         Some(match short {
-            "KeyValue$KVComparator" | "KeyValue$KeyComparator" | "CellComparator" | "CellComparatorImpl"
+            "KeyValue$KVComparator"
+            | "KeyValue$KeyComparator"
+            | "CellComparator"
+            | "CellComparatorImpl"
             | "InnerStoreCellComparator" => Self::Cells,
-            "KeyValue$MetaComparator" | "KeyValue$MetaKeyComparator" | "CellComparator$MetaCellComparator"
-            | "CellComparatorImpl$MetaCellComparator" | "MetaCellComparator" => Self::Meta,
+            "KeyValue$MetaComparator"
+            | "KeyValue$MetaKeyComparator"
+            | "CellComparator$MetaCellComparator"
+            | "CellComparatorImpl$MetaCellComparator"
+            | "MetaCellComparator" => Self::Meta,
             _ => return None,
         })
     }
@@ -179,10 +185,14 @@ impl Trailer {
             load_on_open_offset: need(message.load_on_open_offset, "load-on-open offset")?,
             data_index_raw_bytes: message.data_index_raw_bytes.unwrap_or(0),
             raw_bytes: message.raw_bytes.unwrap_or(0),
-            data_index_count: message.data_index_count.ok_or_else(|| damage("the trailer has no index count"))?,
+            data_index_count: message
+                .data_index_count
+                .ok_or_else(|| damage("the trailer has no index count"))?,
             meta_index_count: message.meta_index_count.unwrap_or(0),
             cell_count: need(message.cell_count, "cell count")?,
-            data_index_levels: message.data_index_levels.ok_or_else(|| damage("the trailer has no index levels"))?,
+            data_index_levels: message
+                .data_index_levels
+                .ok_or_else(|| damage("the trailer has no index levels"))?,
             first_data_block_offset: message.first_data_block_offset.unwrap_or(u64::MAX),
             last_data_block_offset: message.last_data_block_offset.unwrap_or(u64::MAX),
             order: KeyOrder::from_class_name(&comparator)

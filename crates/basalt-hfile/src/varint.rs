@@ -45,7 +45,8 @@ pub fn read_vlong(bytes: &[u8]) -> Option<(i64, usize)> {
     if first >= -112 {
         return Some((first.into(), 1));
     }
-    let (negative, len) = if first >= -120 { (false, -112 - i32::from(first)) } else { (true, -120 - i32::from(first)) };
+    let (negative, len) =
+        if first >= -120 { (false, -112 - i32::from(first)) } else { (true, -120 - i32::from(first)) };
     let len = len as usize;
     let mut value = 0u64;
     for &byte in bytes.get(1..1 + len)? {

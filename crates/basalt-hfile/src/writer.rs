@@ -195,7 +195,11 @@ impl<W: FileWrite> HFileWriter<W> {
             self.finish_block()?;
         }
         if self.block_raw_bytes == 0 {
-            self.block_key = if step.first { FlatKey::of(&cell).to_vec() } else { separator(&self.last_key.key(), &FlatKey::of(&cell)) };
+            self.block_key = if step.first {
+                FlatKey::of(&cell).to_vec()
+            } else {
+                separator(&self.last_key.key(), &FlatKey::of(&cell))
+            };
         }
         let new_row_in_block = step.new_row || self.block_raw_bytes == 0;
         self.encoder.append(&cell, new_row_in_block, &mut self.block);
@@ -276,7 +280,8 @@ impl<W: FileWrite> HFileWriter<W> {
 
     fn write_data_block(&mut self) -> Result<()> {
         self.encoder.finish(&mut self.block);
-        let kind = if self.options.encoding == Encoding::None { BlockKind::Data } else { BlockKind::EncodedData };
+        let kind =
+            if self.options.encoding == Encoding::None { BlockKind::Data } else { BlockKind::EncodedData };
         let pointer = self.sink.write_block(kind, &mut self.block)?;
         self.index.add(pointer, std::mem::take(&mut self.block_key));
         self.last_data_block = pointer.offset;

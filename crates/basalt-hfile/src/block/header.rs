@@ -130,8 +130,11 @@ impl BlockHeader {
             return Err(format!("one checksum for {chunk} bytes is impossible"));
         }
         let sums = 4 * u64::from(covered).div_ceil(u64::from(chunk));
-        if covered < HEADER_LEN as u32 || u64::from(covered) + sums != u64::from(on_disk) + HEADER_LEN as u64 {
-            return Err(format!("{covered} bytes and {sums} of checksums do not make {on_disk} + {HEADER_LEN}"));
+        if covered < HEADER_LEN as u32 || u64::from(covered) + sums != u64::from(on_disk) + HEADER_LEN as u64
+        {
+            return Err(format!(
+                "{covered} bytes and {sums} of checksums do not make {on_disk} + {HEADER_LEN}"
+            ));
         }
         Ok(Self {
             kind,

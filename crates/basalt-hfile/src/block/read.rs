@@ -22,7 +22,10 @@ impl RawBlock {
     pub(crate) fn payload(&self, compression: Compression, raw_bytes_max: usize) -> Result<Bytes, Damage> {
         let raw_len = self.header.raw_bytes as usize;
         if raw_len > raw_bytes_max {
-            return Err(Damage::new(0, format!("the block claims {raw_len} bytes, the limit is {raw_bytes_max}")));
+            return Err(Damage::new(
+                0,
+                format!("the block claims {raw_len} bytes, the limit is {raw_bytes_max}"),
+            ));
         }
         decompress(compression, &self.stored, raw_len)
     }
@@ -31,15 +34,25 @@ impl RawBlock {
 /// Reads the block of `len` bytes at `offset`.
 pub(crate) fn read_block(file: &dyn FileRead, offset: u64, len: u32) -> Result<RawBlock> {
     if u64::from(len) + offset > file.size() {
-        return Err(corrupt(file.name(), offset, format!("a block of {len} bytes passes the end of the file")));
+        return Err(corrupt(
+            file.name(),
+            offset,
+            format!("a block of {len} bytes passes the end of the file"),
+        ));
     }
-    let bytes = file
-        .read_at(offset, len as usize)
-        .map_err(|source| Error::Io { file: file.name().to_owned(), offset, source })?;
+    let bytes = file.read_at(offset, len as usize).map_err(|source| Error::Io {
+        file: file.name().to_owned(),
+        offset,
+        source,
+    })?;
     let block = block_in(&bytes, offset).map_err(|what| corrupt(file.name(), offset, what))?;
     if block.header.total_bytes != len {
         let found = block.header.total_bytes;
-        return Err(corrupt(file.name(), offset, format!("the index gives the block {len} bytes, its header {found}")));
+        return Err(corrupt(
+            file.name(),
+            offset,
+            format!("the index gives the block {len} bytes, its header {found}"),
+        ));
     }
     Ok(block)
 }
@@ -57,8 +70,10 @@ pub(crate) fn block_in(bytes: &Bytes, offset: u64) -> Result<RawBlock, String> {
         .checksum
         .verify(&bytes[..covered], &bytes[covered..total], header.checksum_chunk_bytes as usize)
         .map_err(|(start, expected, found)| {
-            let at = offset + start as u64;
-            format!("checksum mismatch in the chunk at offset {at}: expected {expected:#010x}, found {found:#010x}")
-        })?;
+        let at = offset + start as u64;
+        format!(
+            "checksum mismatch in the chunk at offset {at}: expected {expected:#010x}, found {found:#010x}"
+        )
+    })?;
     Ok(RawBlock { offset, header, stored: bytes.slice(HEADER_LEN..covered) })
 }

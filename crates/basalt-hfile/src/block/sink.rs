@@ -25,7 +25,12 @@ pub(crate) struct BlockSink<W> {
 }
 
 impl<W: FileWrite> BlockSink<W> {
-    pub(crate) fn new(file: W, compressor: Compressor, checksum: Checksum, checksum_chunk_bytes: u32) -> Self {
+    pub(crate) fn new(
+        file: W,
+        compressor: Compressor,
+        checksum: Checksum,
+        checksum_chunk_bytes: u32,
+    ) -> Self {
         Self {
             file,
             offset: 0,
@@ -50,7 +55,9 @@ impl<W: FileWrite> BlockSink<W> {
     pub(crate) fn write_block(&mut self, kind: BlockKind, buffer: &mut Vec<u8>) -> Result<BlockPointer> {
         let raw_len = buffer.len() - HEADER_LEN;
         if i32::try_from(buffer.len()).is_err() {
-            return Err(Error::Invalid { what: format!("a block of {raw_len} bytes is too large for a store file") });
+            return Err(Error::Invalid {
+                what: format!("a block of {raw_len} bytes is too large for a store file"),
+            });
         }
         if self.compressor.compression() == Compression::None {
             let mut block = std::mem::take(buffer);

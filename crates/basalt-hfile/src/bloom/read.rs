@@ -44,7 +44,9 @@ const HASH_COUNT_MAX: u32 = 64;
 impl BloomReader {
     pub(crate) fn parse(payload: &Bytes, kind: BloomKind) -> Result<Self, Damage> {
         let field = |at: usize, len: usize| {
-            let bytes = payload.get(at..at + len).ok_or_else(|| Damage::new(at, "the bloom metadata is cut short"))?;
+            let bytes = payload
+                .get(at..at + len)
+                .ok_or_else(|| Damage::new(at, "the bloom metadata is cut short"))?;
             Ok(bytes.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte)))
         };
         let version = field(0, 4)? as u32;
@@ -55,7 +57,8 @@ impl BloomReader {
         let facts = BloomFacts {
             bytes: field(4, 8)?,
             hash_count: field(12, 4)? as u32,
-            hash: HashKind::from_code(hash_code).ok_or_else(|| Damage::new(16, format!("unknown hash {hash_code}")))?,
+            hash: HashKind::from_code(hash_code)
+                .ok_or_else(|| Damage::new(16, format!("unknown hash {hash_code}")))?,
             keys: field(20, 8)?,
             capacity: field(28, 8)?,
             chunks: field(36, 4)? as u32,
@@ -63,7 +66,8 @@ impl BloomReader {
         if !(1..=HASH_COUNT_MAX).contains(&facts.hash_count) {
             return Err(Damage::new(12, format!("{} hashes per key", facts.hash_count)));
         }
-        let comparator = read_vbytes(&payload[40..]).ok_or_else(|| Damage::new(40, "the comparator passes the end"))?;
+        let comparator =
+            read_vbytes(&payload[40..]).ok_or_else(|| Damage::new(40, "the comparator passes the end"))?;
         let entries = payload.slice(40 + comparator.end..);
         if facts.chunks as usize > entries.len() / 13 {
             return Err(Damage::new(36, format!("{} chunks in {} bytes", facts.chunks, entries.len())));
@@ -99,7 +103,11 @@ impl BloomReader {
     }
 
     /// False if `key` was certainly never added. `load` reads the payload of a chunk.
-    pub(crate) fn may_contain(&self, key: &[u8], load: impl FnOnce(BlockPointer) -> Result<Bytes>) -> Result<bool> {
+    pub(crate) fn may_contain(
+        &self,
+        key: &[u8],
+        load: impl FnOnce(BlockPointer) -> Result<Bytes>,
+    ) -> Result<bool> {
         let Some(index) = self.chunk_for(key) else { return Ok(false) };
         let chunk = match self.chunks[index].get() {
             Some(chunk) => chunk,

@@ -195,7 +195,9 @@ impl GeneralBloom {
         match self.kind {
             BloomKind::None => {}
             BloomKind::Row if new_row => self.add_row(cell.row),
-            BloomKind::RowPrefix(len) if new_row => self.add_prefix(&cell.row[..cell.row.len().min(len as usize)]),
+            BloomKind::RowPrefix(len) if new_row => {
+                self.add_prefix(&cell.row[..cell.row.len().min(len as usize)])
+            }
             BloomKind::RowCol if new_row || new_column => {
                 self.scratch.clear();
                 FlatKey::first_of_column(cell.row, b"", cell.qualifier).write_to(&mut self.scratch);

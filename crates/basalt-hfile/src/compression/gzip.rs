@@ -53,7 +53,8 @@ pub(super) fn decompress(stored: &[u8], raw_len: usize) -> Result<Vec<u8>, Damag
         return Err(Damage::new(deflated_at, what));
     }
     let trailer_at = deflated_at + inflate.total_in() as usize;
-    let trailer = stored.get(trailer_at..trailer_at + TRAILER_LEN).filter(|_| stored.len() == trailer_at + TRAILER_LEN);
+    let trailer =
+        stored.get(trailer_at..trailer_at + TRAILER_LEN).filter(|_| stored.len() == trailer_at + TRAILER_LEN);
     let mut expected = [0; TRAILER_LEN];
     expected[..4].copy_from_slice(&crc32fast::hash(&raw).to_le_bytes());
     expected[4..].copy_from_slice(&(raw_len as u32).to_le_bytes());

@@ -62,7 +62,8 @@ pub(super) fn decompress(codec: RawCodec, stored: &[u8], raw_len: usize) -> Resu
                 .and_then(|rest| rest.get(..chunk_len))
                 .ok_or_else(|| Damage::new(at - 4, format!("a chunk of {chunk_len} bytes passes the end")))?;
             let before = raw.len();
-            decompress_chunk(codec, chunk, &mut raw, record_end - before).map_err(|what| Damage::new(at, what))?;
+            decompress_chunk(codec, chunk, &mut raw, record_end - before)
+                .map_err(|what| Damage::new(at, what))?;
             if raw.len() == before {
                 return Err(Damage::new(at, "an empty chunk"));
             }
@@ -79,7 +80,8 @@ pub(super) fn decompress(codec: RawCodec, stored: &[u8], raw_len: usize) -> Resu
 }
 
 fn read_len(stored: &[u8], at: &mut usize) -> Result<usize, Damage> {
-    let bytes = stored[*at..].first_chunk().ok_or_else(|| Damage::new(*at, "the payload ends inside its framing"))?;
+    let bytes =
+        stored[*at..].first_chunk().ok_or_else(|| Damage::new(*at, "the payload ends inside its framing"))?;
     *at += 4;
     Ok(u32::from_be_bytes(*bytes) as usize)
 }
@@ -179,7 +181,8 @@ impl Compressor {
             }
             RawCodec::Lz4 => {
                 out.resize(start + lz4_flex::block::get_maximum_output_size(chunk.len()), 0);
-                lz4_flex::block::compress_into(chunk, &mut out[start..]).expect("the buffer has the codec's bound")
+                lz4_flex::block::compress_into(chunk, &mut out[start..])
+                    .expect("the buffer has the codec's bound")
             }
             RawCodec::Zstd => {
                 out.resize(start + zstd::zstd_safe::compress_bound(chunk.len()), 0);

@@ -11,7 +11,16 @@ fn payloads() -> Vec<Vec<u8>> {
             })
             .collect::<Vec<_>>()
     };
-    vec![vec![], vec![7], b"abcabcabcabcabc".to_vec(), vec![0; 65_536], noise(1000), noise(70_000), noise(600_000), vec![9; 300_000]]
+    vec![
+        vec![],
+        vec![7],
+        b"abcabcabcabcabc".to_vec(),
+        vec![0; 65_536],
+        noise(1000),
+        noise(70_000),
+        noise(600_000),
+        vec![9; 300_000],
+    ]
 }
 
 #[test]
@@ -37,7 +46,11 @@ fn a_wrong_declared_size_is_damage() {
             let stored = Bytes::from(stored);
             for declared in [raw.len() + 1, raw.len().wrapping_sub(1), raw.len() * 2 + 5, 1 << 28] {
                 if declared != raw.len() && declared <= 1 << 28 {
-                    assert!(decompress(codec, &stored, declared).is_err(), "{codec} {} as {declared}", raw.len());
+                    assert!(
+                        decompress(codec, &stored, declared).is_err(),
+                        "{codec} {} as {declared}",
+                        raw.len()
+                    );
                 }
             }
         }

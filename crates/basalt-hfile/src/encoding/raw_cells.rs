@@ -57,7 +57,10 @@ pub(crate) fn decode_raw_cells(data: &Bytes, context: &DecodeContext) -> Result<
     }
 }
 
-fn decode<const TAGS: bool, const SEQ: bool>(data: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+fn decode<const TAGS: bool, const SEQ: bool>(
+    data: &Bytes,
+    context: &DecodeContext,
+) -> Result<CellBlock, Damage> {
     let bytes = &data[..];
     let expected = bytes.len() / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD) + 1;
     let mut slots = Vec::with_capacity(expected);
@@ -115,7 +118,10 @@ pub(crate) struct RawCell<'a> {
 
 /// The cell at `at`, every length checked; `None` if one does not fit.
 #[inline(always)]
-pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(bytes: &[u8], at: usize) -> Option<RawCell<'_>> {
+pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(
+    bytes: &[u8],
+    at: usize,
+) -> Option<RawCell<'_>> {
     let rest = &bytes[at..];
     let head = rest.first_chunk::<10>()?;
     let key_len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;

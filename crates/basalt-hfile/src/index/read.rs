@@ -88,7 +88,8 @@ pub(crate) fn read_non_root_entries(
     mut entry: impl FnMut(BlockPointer, Bytes) -> Result<(), Damage>,
 ) -> Result<(), Damage> {
     let u32_at = |at: usize| {
-        let bytes = payload.get(at..at + 4).ok_or_else(|| Damage::new(at, "the index ends inside its offsets"))?;
+        let bytes =
+            payload.get(at..at + 4).ok_or_else(|| Damage::new(at, "the index ends inside its offsets"))?;
         Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
     };
     let count = u32_at(0)?;
@@ -102,9 +103,13 @@ pub(crate) fn read_non_root_entries(
     }
     for index in 0..count {
         let (start, end) = (u32_at(4 + 4 * index)?, u32_at(8 + 4 * index)?);
-        let whole = start.checked_add(12).filter(|&key| key <= end).and_then(|_| payload.get(entries_at..)?.get(start..end));
+        let whole = start
+            .checked_add(12)
+            .filter(|&key| key <= end)
+            .and_then(|_| payload.get(entries_at..)?.get(start..end));
         let whole = whole.ok_or_else(|| Damage::new(4 + 4 * index, "an index entry passes the end"))?;
-        let pointer = read_pointer(whole).ok_or_else(|| Damage::new(start, "the index ends inside an entry"))?;
+        let pointer =
+            read_pointer(whole).ok_or_else(|| Damage::new(start, "the index ends inside an entry"))?;
         entry(pointer, payload.slice(entries_at + start + 12..entries_at + end))?;
     }
     if entries_at + u32_at(4 + 4 * count)? != payload.len() {

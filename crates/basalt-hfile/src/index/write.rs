@@ -214,6 +214,10 @@ impl IndexWriter {
         sink.write_block(BlockKind::RootIndex, &mut self.buffer)?;
         // The trailer's total leaves the data root out.
         sink.raw_bytes_total = raw_before;
-        Ok(IndexSummary { root_count: self.root.len() as u32, levels: self.levels, raw_bytes: self.raw_bytes })
+        Ok(IndexSummary {
+            root_count: self.root.len() as u32,
+            levels: self.levels,
+            raw_bytes: self.raw_bytes,
+        })
     }
 }

@@ -21,8 +21,12 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
     let (trailer, trailer_offset) = read_trailer(&*file)?;
     let name = file.name().to_owned();
     let start = trailer.load_on_open_offset;
-    if start > trailer_offset || trailer.file_info_offset < start || trailer.file_info_offset >= trailer_offset {
-        let what = format!("the trailer points to {start} and {}, outside the file", trailer.file_info_offset);
+    if start > trailer_offset
+        || trailer.file_info_offset < start
+        || trailer.file_info_offset >= trailer_offset
+    {
+        let what =
+            format!("the trailer points to {start} and {}, outside the file", trailer.file_info_offset);
         return Err(corrupt(&name, trailer_offset, what));
     }
     let section = read_section(&*file, start, trailer_offset)?;
@@ -34,7 +38,9 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
     let mut blocks = section.iter();
     let mut next = |kind: BlockKind| {
         let block = blocks.next().filter(|block| block.header.kind == kind);
-        block.ok_or_else(|| corrupt(&name, start, format!("no {kind:?} where the load-on-open section must have one")))
+        block.ok_or_else(|| {
+            corrupt(&name, start, format!("no {kind:?} where the load-on-open section must have one"))
+        })
     };
     let root = next(BlockKind::RootIndex)?;
     let root = RawBlockPayload { offset: root.offset, payload: payload_of(root)? };
@@ -43,14 +49,21 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
     if info_block.offset != trailer.file_info_offset {
         return Err(corrupt(&name, info_block.offset, "the trailer points elsewhere for the file info"));
     }
-    let info = FileInfo::decode(&payload_of(info_block)?).map_err(|damage| damage.in_block(&name, info_block.offset))?;
+    let info = FileInfo::decode(&payload_of(info_block)?)
+        .map_err(|damage| damage.in_block(&name, info_block.offset))?;
     let facts = facts_of(&info).map_err(|problem| problem.into_error(&name, info_block.offset))?;
     let (mut general_bloom, mut delete_bloom) = (None, None);
     for block in blocks {
         let (slot, kind) = match block.header.kind {
             BlockKind::GeneralBloomMeta if general_bloom.is_none() => (&mut general_bloom, facts.bloom_kind),
             BlockKind::DeleteFamilyBloomMeta if delete_bloom.is_none() => (&mut delete_bloom, BloomKind::Row),
-            kind => return Err(corrupt(&name, block.offset, format!("an unexpected {kind:?} in the load-on-open section"))),
+            kind => {
+                return Err(corrupt(
+                    &name,
+                    block.offset,
+                    format!("an unexpected {kind:?} in the load-on-open section"),
+                ));
+            }
         };
         let bloom = BloomReader::parse(&payload_of(block)?, kind);
         *slot = Some(bloom.map_err(|damage| damage.in_block(&name, block.offset))?);
@@ -59,10 +72,15 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
         return Err(corrupt(&name, info_block.offset, "the file info and the bloom blocks disagree"));
     }
     if (trailer.cell_count == 0) != facts.last_key.is_none() {
-        return Err(corrupt(&name, info_block.offset, format!("{} cells, but no fitting last key", trailer.cell_count)));
+        return Err(corrupt(
+            &name,
+            info_block.offset,
+            format!("{} cells, but no fitting last key", trailer.cell_count),
+        ));
     }
     let cell_bytes_estimate = facts.cell_bytes_estimate;
-    let (encoding, layout, bloom_kind, last_key) = (facts.encoding, facts.layout, facts.bloom_kind, facts.last_key);
+    let (encoding, layout, bloom_kind, last_key) =
+        (facts.encoding, facts.layout, facts.bloom_kind, facts.last_key);
     let index = OnceLock::new();
     Ok(HFileReader {
         file,
@@ -86,9 +104,11 @@ fn read_trailer(file: &dyn FileRead) -> Result<(Trailer, u64)> {
     let Some(offset) = file.size().checked_sub(TRAILER_LEN as u64) else {
         return Err(corrupt(name, 0, format!("{} bytes are too few for a store file", file.size())));
     };
-    let bytes = file
-        .read_at(offset, TRAILER_LEN)
-        .map_err(|source| Error::Io { file: name.to_owned(), offset, source })?;
+    let bytes = file.read_at(offset, TRAILER_LEN).map_err(|source| Error::Io {
+        file: name.to_owned(),
+        offset,
+        source,
+    })?;
     let trailer = Trailer::decode(&bytes).map_err(|error| match error {
         TrailerError::Damage(what) => corrupt(name, offset, what),
         TrailerError::Unsupported(what) => Error::Unsupported { file: name.to_owned(), what },
@@ -100,14 +120,17 @@ fn read_trailer(file: &dyn FileRead) -> Result<(Trailer, u64)> {
 fn read_section(file: &dyn FileRead, start: u64, end: u64) -> Result<Vec<RawBlock>> {
     let too_large = |_| corrupt(file.name(), start, "the load-on-open section does not fit into memory");
     let len = usize::try_from(end - start).map_err(too_large)?;
-    let bytes = file
-        .read_at(start, len)
-        .map_err(|source| Error::Io { file: file.name().to_owned(), offset: start, source })?;
+    let bytes = file.read_at(start, len).map_err(|source| Error::Io {
+        file: file.name().to_owned(),
+        offset: start,
+        source,
+    })?;
     let mut blocks = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         let offset = start + at as u64;
-        let block = block_in(&bytes.slice(at..), offset).map_err(|what| corrupt(file.name(), offset, what))?;
+        let block =
+            block_in(&bytes.slice(at..), offset).map_err(|what| corrupt(file.name(), offset, what))?;
         at += block.header.total_bytes as usize;
         blocks.push(block);
     }
@@ -169,10 +192,12 @@ fn bloom_kind_of(info: &FileInfo) -> Result<BloomKind, FactsProblem> {
     let Some(name) = info.get(keys::BLOOM_FILTER_TYPE) else { return Ok(BloomKind::None) };
     let name = String::from_utf8_lossy(name);
     if name != BloomKind::RowPrefix(0).name() {
-        return BloomKind::from_name(&name).ok_or_else(|| FactsProblem::Unsupported(format!("bloom filter {name}")));
+        return BloomKind::from_name(&name)
+            .ok_or_else(|| FactsProblem::Unsupported(format!("bloom filter {name}")));
     }
     let len = info.i32(keys::BLOOM_FILTER_PARAM).and_then(|len| u32::try_from(len).ok());
-    len.map(BloomKind::RowPrefix).ok_or(FactsProblem::Damage("a prefix bloom filter without its prefix length"))
+    len.map(BloomKind::RowPrefix)
+        .ok_or(FactsProblem::Damage("a prefix bloom filter without its prefix length"))
 }
 
 impl HFileReader {
@@ -198,13 +223,16 @@ impl HFileReader {
     fn root_entries(&self, levels: u32) -> Result<FlatIndex> {
         let mut entries = FlatIndex::default();
         let count = self.trailer.data_index_count as usize;
-        let taken = read_root_entries(&self.root.payload, count, |pointer, key| self.add_entry(&mut entries, pointer, key));
+        let taken = read_root_entries(&self.root.payload, count, |pointer, key| {
+            self.add_entry(&mut entries, pointer, key)
+        });
         let taken = taken.map_err(|damage| damage.in_block(self.name(), self.root.offset))?;
         // Behind the entries of a root above others: where the middle block is, 16 bytes.
         let left = self.root.payload.len() - taken;
         let expected = if levels > 1 { 16 } else { 0 };
         if left != expected {
-            let what = format!("{left} bytes after the {count} entries of the root index, expected {expected}");
+            let what =
+                format!("{left} bytes after the {count} entries of the root index, expected {expected}");
             return Err(corrupt(self.name(), self.root.offset, what));
         }
         Ok(entries)
@@ -218,7 +246,9 @@ impl HFileReader {
                 return Err(self.wrong_kind(pointer.offset, block.header.kind, "index block"));
             }
             self.payload(&block)
-                .and_then(|payload| read_non_root_entries(&payload, |pointer, key| self.add_entry(&mut entries, pointer, key)))
+                .and_then(|payload| {
+                    read_non_root_entries(&payload, |pointer, key| self.add_entry(&mut entries, pointer, key))
+                })
                 .map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
         }
         Ok(entries)
@@ -229,7 +259,10 @@ impl HFileReader {
     fn add_entry(&self, entries: &mut FlatIndex, pointer: BlockPointer, key: Bytes) -> Result<(), Damage> {
         let BlockPointer { offset, size } = pointer;
         if offset.checked_add(size.into()).is_none_or(|end| end > self.trailer.load_on_open_offset) {
-            return Err(Damage::new(0, format!("an index entry points to {size} bytes at {offset}, past the blocks")));
+            return Err(Damage::new(
+                0,
+                format!("an index entry points to {size} bytes at {offset}, past the blocks"),
+            ));
         }
         let Some(parsed) = FlatKey::parse(&key) else {
             return Err(Damage::new(0, format!("the index key of the block at {offset} is no key")));
@@ -237,11 +270,18 @@ impl HFileReader {
         if let Some(last) = entries.len().checked_sub(1) {
             let before = entries.pointer(last);
             if offset < before.offset + u64::from(before.size) {
-                return Err(Damage::new(0, format!("index entries point to {} and then {offset}", before.offset)));
+                return Err(Damage::new(
+                    0,
+                    format!("index entries point to {} and then {offset}", before.offset),
+                ));
             }
             let last = FlatKey::parse(entries.key(last));
-            if self.trailer.order == KeyOrder::Cells && last.is_none_or(|last| last.compare(&parsed).is_gt()) {
-                return Err(Damage::new(0, format!("the index key of the block at {offset} is out of order")));
+            if self.trailer.order == KeyOrder::Cells && last.is_none_or(|last| last.compare(&parsed).is_gt())
+            {
+                return Err(Damage::new(
+                    0,
+                    format!("the index key of the block at {offset} is out of order"),
+                ));
             }
         }
         entries.push(pointer, key);

@@ -33,8 +33,12 @@ impl From<Error> for VerifyFinding {
     fn from(error: Error) -> Self {
         match error {
             Error::Corrupt { file, offset, what } => Self { file, offset: Some(offset), what },
-            Error::Io { file, offset, source } => Self { file, offset: Some(offset), what: source.to_string() },
-            Error::Unsupported { file, what } => Self { file, offset: None, what: format!("{what} is not supported") },
+            Error::Io { file, offset, source } => {
+                Self { file, offset: Some(offset), what: source.to_string() }
+            }
+            Error::Unsupported { file, what } => {
+                Self { file, offset: None, what: format!("{what} is not supported") }
+            }
             other => Self { file: String::new(), offset: None, what: other.to_string() },
         }
     }
@@ -68,7 +72,10 @@ impl HFileReader {
             }
         }
         if !damaged && cells != self.cells() {
-            report(self.finding(None, format!("the trailer counts {} cells, the blocks hold {cells}", self.cells())));
+            report(self.finding(
+                None,
+                format!("the trailer counts {} cells, the blocks hold {cells}", self.cells()),
+            ));
         }
     }
 

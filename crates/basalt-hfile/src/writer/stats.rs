@@ -97,7 +97,13 @@ impl CellStats {
     }
 
     /// Sets the entries that readers rely on, and HBase's usual ones where the caller gave none.
-    pub(super) fn complete(&self, info: &mut FileInfo, options: &WriterOptions, layout: CellLayout, last_key: &[u8]) {
+    pub(super) fn complete(
+        &self,
+        info: &mut FileInfo,
+        options: &WriterOptions,
+        layout: CellLayout,
+        last_key: &[u8],
+    ) {
         let average = |sum: u64| (sum.checked_div(self.cells).unwrap_or(0) as i32).to_be_bytes();
         info.set(keys::AVG_KEY_LEN, average(self.key_bytes));
         info.set(keys::AVG_VALUE_LEN, average(self.value_bytes));

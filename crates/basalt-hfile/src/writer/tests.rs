@@ -27,7 +27,8 @@ fn what_is_written_reads_back_through_all_index_levels() {
         cells.push(put(row.as_bytes(), b"b", 7, b"", 300));
     }
     for compression in [Compression::None, Compression::Zstd] {
-        let options = WriterOptions { compression, block_bytes: 128, index_block_bytes: 256, ..Default::default() };
+        let options =
+            WriterOptions { compression, block_bytes: 128, index_block_bytes: 256, ..Default::default() };
         let (bytes, summary) = write(options, &cells);
         assert_eq!((summary.cells, summary.rows, summary.deletes), (6000, 3000, 0));
         assert_eq!(summary.size_bytes, bytes.len() as u64);
@@ -49,10 +50,15 @@ fn what_is_written_reads_back_through_all_index_levels() {
             let index = reader.find_block(row.as_bytes()).unwrap().unwrap();
             let block = reader.read_block(index).unwrap();
             let found = block.lower_bound_row(row.as_bytes());
-            let next = if found == block.len() { reader.read_block(index + 1).unwrap().row(0).to_vec() } else { block.row(found).to_vec() };
+            let next = if found == block.len() {
+                reader.read_block(index + 1).unwrap().row(0).to_vec()
+            } else {
+                block.row(found).to_vec()
+            };
             assert_eq!(next, row.as_bytes());
         }
-        let absent = (0..3000).filter(|row| reader.may_contain_row(format!("no{row}").as_bytes()).unwrap()).count();
+        let absent =
+            (0..3000).filter(|row| reader.may_contain_row(format!("no{row}").as_bytes()).unwrap()).count();
         assert!(absent < 150, "{absent} of 3000 absent rows pass the bloom filter");
         assert_eq!(reader.find_block(b"a").unwrap(), Some(0));
         assert_eq!(reader.find_block(b"z").unwrap(), None);
@@ -76,7 +82,8 @@ fn cells_out_of_order_are_refused() {
 fn an_empty_file_opens() {
     let (bytes, summary) = write(WriterOptions::default(), &[]);
     assert_eq!(summary.cells, 0);
-    let reader = HFileReader::open(Arc::new(MemoryFile::new("empty", bytes)), ReadOptions::default()).unwrap();
+    let reader =
+        HFileReader::open(Arc::new(MemoryFile::new("empty", bytes)), ReadOptions::default()).unwrap();
     assert_eq!(reader.block_count().unwrap(), 0);
     assert_eq!(reader.find_block(b"a").unwrap(), None);
     assert_eq!(reader.last_row(), None);

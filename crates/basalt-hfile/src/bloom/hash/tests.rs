@@ -10,7 +10,10 @@ fn hashes_equal_those_of_hbase() {
         (b"row1", [0xe9f826c6, 0x39cc7275, 0x09444512, 0xa1be7502, 0xbcdf3f8b, 0x4e2a3031]),
         (b"hello world, hbase!", [0x6e3fa077, 0xdc660368, 0xdc2e6352, 0x87fbb706, 0x9ee2c0fc, 0xaf68e41d]),
         (b"\x80\xff\x01", [0x11df255a, 0xffe1ccdf, 0x43863372, 0x68e978c6, 0xa83da2e8, 0x60e6533e]),
-        (b"\x01\x02\x03\x04\xfe\x90", [0xf29f7b2e, 0xee2913c8, 0xf29db6fd, 0x2ba56cb5, 0xa989fc35, 0x8646383c]),
+        (
+            b"\x01\x02\x03\x04\xfe\x90",
+            [0xf29f7b2e, 0xee2913c8, 0xf29db6fd, 0x2ba56cb5, 0xa989fc35, 0x8646383c],
+        ),
     ];
     for (key, expected) in cases {
         let kinds = [HashKind::Jenkins, HashKind::Murmur, HashKind::Murmur3];
