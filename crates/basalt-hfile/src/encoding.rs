@@ -9,14 +9,20 @@
 //! of another kind (`DATABLK*`) without one. Numbers and encoders match `DataBlockEncoding` of HBase 2.6, byte
 //! for byte.
 
-pub(crate) mod none;
+pub(crate) mod delta;
+mod diff;
+mod fast_diff;
+mod none;
+mod prefix;
 pub(crate) mod raw_cells;
+mod row_index_v1;
 
 use basalt_model::{CellRef, Seq};
 use bytes::Bytes;
 
 use crate::cells::CellBlock;
 use crate::error::Damage;
+use crate::key::FlatKey;
 
 /// A data block encoding by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Serialize)]
@@ -25,16 +31,29 @@ pub enum Encoding {
     /// Cells back to back.
     #[default]
     None,
+    /// Keys without the prefix of the key before.
+    Prefix,
+    /// As PREFIX, and timestamps as differences.
+    Diff,
+    /// As DIFF, cheaper to decode, and without values that repeat.
+    FastDiff,
+    /// As NONE, with the offset of each row.
+    #[serde(rename = "ROW_INDEX_V1")]
+    RowIndexV1,
 }
 
 impl Encoding {
     /// Every encoding.
-    pub const ALL: [Self; 1] = [Self::None];
+    pub const ALL: [Self; 5] = [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1];
 
     /// The name in file info and family attributes.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "NONE",
+            Self::Prefix => "PREFIX",
+            Self::Diff => "DIFF",
+            Self::FastDiff => "FAST_DIFF",
+            Self::RowIndexV1 => "ROW_INDEX_V1",
         }
     }
 
@@ -47,12 +66,20 @@ impl Encoding {
     pub fn id(self) -> u16 {
         match self {
             Self::None => 0,
+            Self::Prefix => 2,
+            Self::Diff => 3,
+            Self::FastDiff => 4,
+            Self::RowIndexV1 => 7,
         }
     }
 
     pub(crate) fn implementation(self) -> &'static dyn BlockEncoding {
         match self {
             Self::None => &none::None,
+            Self::Prefix => &prefix::Prefix,
+            Self::Diff => &diff::Diff,
+            Self::FastDiff => &fast_diff::FastDiff,
+            Self::RowIndexV1 => &row_index_v1::RowIndexV1,
         }
     }
 }
@@ -82,6 +109,14 @@ pub(crate) struct DecodeContext {
     pub(crate) seq_override: Option<Seq>,
     /// Bytes of an average cell, to size the slots.
     pub(crate) cell_bytes_estimate: usize,
+    /// Raw bytes that the cells of one block may come to.
+    pub(crate) block_raw_bytes_max: usize,
+}
+
+/// What an encoder knows of the cell before.
+pub(crate) struct CellStep<'a> {
+    /// Its key; `None` for the first cell of a block.
+    pub(crate) previous: Option<FlatKey<'a>>,
 }
 
 /// One encoding: what the writer and the reader need of it.
@@ -97,10 +132,13 @@ pub(crate) trait BlockEncoding: Sync {
 pub(crate) trait BlockEncoder: Send {
     /// Starts a block at the end of `out`.
     fn begin(&mut self, out: &mut Vec<u8>);
-    /// Appends a cell that sorts after the previous one. `new_row`: its row differs from the previous cell's.
-    fn append(&mut self, cell: &CellRef<'_>, new_row: bool, out: &mut Vec<u8>);
-    /// Ends the block.
-    fn finish(&mut self, out: &mut Vec<u8>);
+    /// Appends a cell that does not sort before the previous one.
+    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>);
+    /// Ends the block, whose cells are `raw_bytes` in raw form.
+    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>);
     /// Bytes emitted for cells of this block so far, as HBase counts them for its block boundaries.
     fn encoded_bytes(&self, out: &[u8]) -> usize;
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,9 +27,13 @@ pub mod index;
 pub mod key;
 pub mod options;
 pub mod reader;
+pub mod tools;
 pub mod trailer;
 pub mod varint;
 pub mod writer;
+
+#[cfg(test)]
+mod fixtures;
 
 pub use block::Checksum;
 pub use bloom::BloomKind;

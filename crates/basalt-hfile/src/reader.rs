@@ -213,6 +213,7 @@ impl HFileReader {
             layout: self.layout,
             seq_override: self.options.seq_override,
             cell_bytes_estimate: self.cell_bytes_estimate,
+            block_raw_bytes_max: self.options.block_raw_bytes_max as usize,
         }
     }
 
@@ -295,4 +296,21 @@ fn split_encoding(header: &BlockHeader, payload: &Bytes) -> Result<(Encoding, By
     let known = Encoding::ALL.into_iter().find(|encoding| *encoding != Encoding::None && encoding.id() == id);
     let encoding = known.ok_or_else(|| Damage::new(0, format!("unknown data block encoding {id}")))?;
     Ok((encoding, payload.slice(2..)))
+}
+
+#[cfg(test)]
+pub(crate) mod tests_support {
+    //! What tests of encodings need of a file.
+
+    use super::*;
+
+    /// Encoding, payload and context of each data block.
+    pub(crate) fn data_payloads(reader: &HFileReader) -> Vec<(Encoding, Bytes, DecodeContext)> {
+        let payload_of = |pointer: &BlockPointer| {
+            let block = reader.read_data_block(*pointer).unwrap();
+            let (encoding, body) = split_encoding(&block.header, &reader.payload(&block).unwrap()).unwrap();
+            (encoding, body, reader.decode_context())
+        };
+        reader.index().unwrap().pointers().iter().map(payload_of).collect()
+    }
 }

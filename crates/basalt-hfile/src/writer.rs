@@ -14,8 +14,9 @@ use bytes::Bytes;
 use crate::block::{BlockKind, BlockSink, HEADER_LEN};
 use crate::bloom::{BloomKind, BloomWriter, GeneralBloom};
 use crate::compression::Compressor;
+use crate::encoding::delta::tags_are_whole;
 use crate::encoding::raw_cells::raw_cell_len;
-use crate::encoding::{BlockEncoder, CellLayout, Encoding};
+use crate::encoding::{BlockEncoder, CellLayout, CellStep, Encoding};
 use crate::error::{Error, Result};
 use crate::file::FileWrite;
 use crate::file_info::{FileInfo, keys};
@@ -136,7 +137,9 @@ impl<W: FileWrite> HFileWriter<W> {
         options.validate()?;
         let layout = CellLayout {
             with_tags: options.with_tags,
-            tags_compressed: options.tags_compressed && options.encoding != Encoding::None,
+            tags_compressed: options.with_tags
+                && options.tags_compressed
+                && options.encoding != Encoding::None,
             with_seq: options.with_seq,
         };
         let compressor = Compressor::new(options.compression, options.compression_level)
@@ -201,8 +204,8 @@ impl<W: FileWrite> HFileWriter<W> {
                 separator(&self.last_key.key(), &FlatKey::of(&cell))
             };
         }
-        let new_row_in_block = step.new_row || self.block_raw_bytes == 0;
-        self.encoder.append(&cell, new_row_in_block, &mut self.block);
+        let previous = (self.block_raw_bytes > 0).then(|| self.last_key.key());
+        self.encoder.append(&cell, &CellStep { previous }, &mut self.block);
         let raw_len = raw_cell_len(&cell, self.layout);
         self.block_raw_bytes += raw_len;
         self.last_key.set(&cell);
@@ -213,12 +216,12 @@ impl<W: FileWrite> HFileWriter<W> {
     #[inline]
     fn check_limits(&self, cell: &CellRef<'_>) -> Result<()> {
         let fits = (1..=ROW_LEN_MAX).contains(&cell.row.len())
-            && cell.family.len() <= FAMILY_LEN_MAX
+            && (1..=FAMILY_LEN_MAX).contains(&cell.family.len())
             && cell.qualifier.len() <= i32::MAX as usize / 2
             && cell.value.len() <= i32::MAX as usize / 2
             && cell.tags.len() <= i16::MAX as usize
             && cell.seq.0 <= i64::MAX as u64
-            && (self.layout.with_tags || cell.tags.is_empty());
+            && (cell.tags.is_empty() || self.layout.with_tags && tags_are_whole(cell.tags));
         if fits { Ok(()) } else { Err(limit_error(cell)) }
     }
 
@@ -228,12 +231,15 @@ impl<W: FileWrite> HFileWriter<W> {
             return Ok(Step { first: true, new_row: true, new_column: true, same_key: false });
         }
         let last = self.last_key.key();
+        if last.family != cell.family {
+            return Err(two_families(last.family, cell.family));
+        }
         let step = |new_row, new_column, same_key| Ok(Step { first: false, new_row, new_column, same_key });
         let by_row = last.row.cmp(cell.row);
         if by_row.is_lt() {
             return step(true, true, false);
         }
-        let by_column = last.family.cmp(cell.family).then_with(|| last.qualifier.cmp(cell.qualifier));
+        let by_column = last.qualifier.cmp(cell.qualifier);
         let order = by_row
             .then(by_column)
             .then_with(|| cell.timestamp.cmp(&last.timestamp))
@@ -279,7 +285,7 @@ impl<W: FileWrite> HFileWriter<W> {
     }
 
     fn write_data_block(&mut self) -> Result<()> {
-        self.encoder.finish(&mut self.block);
+        self.encoder.finish(self.block_raw_bytes, &mut self.block);
         let kind =
             if self.options.encoding == Encoding::None { BlockKind::Data } else { BlockKind::EncodedData };
         let pointer = self.sink.write_block(kind, &mut self.block)?;
@@ -362,6 +368,12 @@ fn bloom_info(bloom: &GeneralBloom, info: &mut FileInfo) {
     if let BloomKind::RowPrefix(len) = bloom.kind() {
         info.set(keys::BLOOM_FILTER_PARAM, len.to_be_bytes());
     }
+}
+
+#[cold]
+fn two_families(first: &[u8], second: &[u8]) -> Error {
+    let what = format!("a store file holds one family, not {} and {}", Escaped(first), Escaped(second));
+    Error::Invalid { what }
 }
 
 #[cold]

@@ -5,7 +5,7 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::raw_cells::{decode_raw_cells, write_raw_cell};
-use super::{BlockEncoder, BlockEncoding, CellLayout, DecodeContext};
+use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
 
@@ -31,11 +31,11 @@ impl BlockEncoder for Encoder {
         self.start = out.len();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, _new_row: bool, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, _step: &CellStep<'_>, out: &mut Vec<u8>) {
         write_raw_cell(cell, self.layout, out);
     }
 
-    fn finish(&mut self, _out: &mut Vec<u8>) {}
+    fn finish(&mut self, _raw_bytes: usize, _out: &mut Vec<u8>) {}
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
         out.len() - self.start

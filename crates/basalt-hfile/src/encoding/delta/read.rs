@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Decoding delta-encoded cells, one after the other.
+//!
+//! Each encoding reads the head of a cell (lengths, key difference, timestamp, type) in its
+//! [`DeltaFormat::read`]; names are rebuilt, tails read and slots made here. All of it is one loop that the
+//! compiler specialises per encoding and file layout. A cursor runs the same loop cell by cell.
+
+use std::ops::Range;
+
+use basalt_model::{CellType, Seq};
+use bytes::Bytes;
+
+use super::tags::TagReader;
+use crate::cells::{CellBlock, CellSlot};
+use crate::encoding::DecodeContext;
+use crate::error::Damage;
+use crate::key::KEY_OVERHEAD;
+use crate::varint::{read_leb, read_vlong, vlong_len};
+
+/// How the name of a cell (row, family, qualifier) comes out of the previous one and the payload.
+pub(in crate::encoding) enum NewName {
+    /// Name bytes below `common` are the previous cell's; those at `rest` in the payload follow. The family is
+    /// part of the name.
+    Whole { common: usize, rest: Range<usize> },
+    /// Row bytes (with their length) below `common` are the previous cell's, then `row_rest`; the family is the
+    /// previous cell's; then the qualifier.
+    Row { row_len: u16, common: usize, row_rest: Range<usize>, qualifier: Range<usize> },
+    /// The first cell of a DIFF block: row with its length, family with its length, qualifier.
+    First { row: Range<usize>, family: Range<usize>, qualifier: Range<usize> },
+    /// Row, family and the qualifier below `kept` are the previous cell's, then `rest`.
+    Column { kept: usize, rest: Range<usize> },
+}
+
+/// The head of a cell, read.
+pub(in crate::encoding) struct NewCell {
+    pub(in crate::encoding) name: NewName,
+    pub(in crate::encoding) timestamp: i64,
+    pub(in crate::encoding) cell_type: u8,
+    pub(in crate::encoding) value: Range<usize>,
+    /// Where the tail begins.
+    pub(in crate::encoding) tail_at: usize,
+}
+
+/// One of the encodings.
+pub(in crate::encoding) trait DeltaFormat: 'static {
+    /// Name of the encoding, for messages.
+    const NAME: &'static str;
+
+    /// Reads what stands before the first cell; returns where the cells begin.
+    fn read_start(body: &[u8], at: usize, cells: &mut DeltaCells) -> Option<usize>;
+
+    /// Reads the head of the cell at `at`; `previous` is the slot of the cell before. `None` if it does not
+    /// fit; ranges that lie outside the payload are found by the caller.
+    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell>;
+}
+
+/// The cells decoded so far.
+pub(in crate::encoding) struct DeltaCells {
+    body: Bytes,
+    at: usize,
+    /// Raw size of the cells so far, and of all by the block's claim.
+    raw_bytes: usize,
+    raw_bytes_declared: usize,
+    keys: Vec<u8>,
+    tags: Vec<u8>,
+    slots: Vec<CellSlot>,
+    row_starts: Vec<u32>,
+    plain: bool,
+    tag_reader: TagReader,
+    context: DecodeContext,
+    /// DIFF stores the family once, before the cells.
+    pub(in crate::encoding) family: Range<usize>,
+}
+
+/// Decodes a whole payload.
+pub(in crate::encoding) fn decode<F: DeltaFormat>(
+    body: &Bytes,
+    context: &DecodeContext,
+) -> Result<CellBlock, Damage> {
+    let mut cells = DeltaCells::try_new::<F>(body, context)?;
+    match (context.layout.with_tags, context.layout.with_seq) {
+        (false, false) => cells.step_all::<F, false, false>(),
+        (false, true) => cells.step_all::<F, false, true>(),
+        (true, false) => cells.step_all::<F, true, false>(),
+        (true, true) => cells.step_all::<F, true, true>(),
+    }?;
+    Ok(cells.into_block())
+}
+
+impl DeltaCells {
+    pub(in crate::encoding) fn try_new<F: DeltaFormat>(
+        body: &Bytes,
+        context: &DecodeContext,
+    ) -> Result<Self, Damage> {
+        let cut = || Damage::new(0, format!("the {} block ends before its first cell", F::NAME));
+        let declared = u32::from_be_bytes(*body.first_chunk().ok_or_else(cut)?) as usize;
+        if declared > context.block_raw_bytes_max {
+            let limit = context.block_raw_bytes_max;
+            return Err(Damage::new(0, format!("the cells claim {declared} bytes, the limit is {limit}")));
+        }
+        // The estimate may be wrong in a damaged file; the payload bounds the cells at four bytes each.
+        let expected = (declared / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD)).min(body.len() / 4) + 1;
+        let mut cells = Self {
+            body: body.clone(),
+            at: 0,
+            raw_bytes: 0,
+            raw_bytes_declared: declared,
+            keys: Vec::with_capacity(declared.min(body.len() * 8)),
+            tags: Vec::new(),
+            slots: Vec::with_capacity(expected),
+            row_starts: Vec::with_capacity(expected / 2 + 1),
+            plain: true,
+            tag_reader: TagReader::default(),
+            context: *context,
+            family: 0..0,
+        };
+        cells.at = F::read_start(body, 4, &mut cells).ok_or_else(cut)?;
+        Ok(cells)
+    }
+
+    /// The cell before the one being read; `None` for the first.
+    #[inline(always)]
+    pub(in crate::encoding) fn last(&self) -> Option<&CellSlot> {
+        self.slots.last()
+    }
+
+    /// The name (row length to qualifier) of a decoded cell.
+    #[inline(always)]
+    fn name(&self, slot: &CellSlot) -> Range<usize> {
+        let len = 3 + slot.row_len as usize + slot.family_len as usize + slot.qualifier_len as usize;
+        slot.key as usize..slot.key as usize + len
+    }
+
+    pub(in crate::encoding) fn name_bytes(&self, slot: &CellSlot) -> &[u8] {
+        &self.keys[self.name(slot)]
+    }
+
+    fn step_all<F: DeltaFormat, const TAGS: bool, const SEQ: bool>(&mut self) -> Result<(), Damage> {
+        let body = self.body.clone();
+        while self.at < body.len() {
+            self.step::<F, TAGS, SEQ>(&body).ok_or_else(|| self.explain::<F>())?;
+        }
+        self.check_end::<F>()
+    }
+
+    fn check_end<F: DeltaFormat>(&self) -> Result<(), Damage> {
+        let (declared, found) = (self.raw_bytes_declared, self.raw_bytes);
+        if declared == found {
+            return Ok(());
+        }
+        Err(Damage::new(
+            self.at,
+            format!("the {} block declares {declared} bytes of cells and holds {found}", F::NAME),
+        ))
+    }
+
+    #[cold]
+    fn explain<F: DeltaFormat>(&self) -> Damage {
+        let (number, left) = (self.slots.len(), self.body.len() - self.at);
+        Damage::new(self.at, format!("{} cell {number} does not fit into the {left} bytes left", F::NAME))
+    }
+
+    /// Decodes the next cell.
+    #[inline(always)]
+    fn step<F: DeltaFormat, const TAGS: bool, const SEQ: bool>(&mut self, body: &[u8]) -> Option<()> {
+        let head = F::read(body, self.at, self)?;
+        let cell_type = CellType::from_code(head.cell_type)?;
+        let mut at = head.tail_at;
+        let (mut tags_at, mut tags_len) = (0, 0);
+        if TAGS {
+            let (len, leb_len) = read_leb(body.get(at..)?)?;
+            at += leb_len;
+            tags_len = u16::try_from(len).ok()?;
+            if self.context.layout.tags_compressed {
+                tags_at = self.tags.len();
+                at = self.tag_reader.read(body, at, tags_len.into(), &mut self.tags)?;
+            } else {
+                tags_at = at;
+                at += tags_len as usize;
+            }
+        }
+        let mut seq = Seq(0);
+        if SEQ {
+            let (number, len) = read_vlong(body.get(at..)?)?;
+            seq = Seq(u64::try_from(number).ok()?);
+            at += len;
+        }
+        if head.value.end > body.len() || at > body.len() {
+            return None;
+        }
+        let key = self.keys.len();
+        let (row_len, family_len, qualifier_len, new_row, same_column) = self.push_name(body, &head.name)?;
+        let name_len = self.keys.len() - key;
+        let tags_raw = if TAGS { 2 + tags_len as usize } else { 0 };
+        let seq_raw = if SEQ { vlong_len(seq.0 as i64) } else { 0 };
+        self.raw_bytes += 8 + name_len + 9 + head.value.len() + tags_raw + seq_raw;
+        if self.raw_bytes > self.raw_bytes_declared || row_len == 0 {
+            return None;
+        }
+        if new_row {
+            self.row_starts.push(self.slots.len() as u32);
+        }
+        self.plain &= cell_type == CellType::Put && !same_column;
+        self.slots.push(CellSlot {
+            key: key as u32,
+            value: head.value.start as u32,
+            value_len: head.value.len() as u32,
+            qualifier_len,
+            tags: tags_at as u32,
+            tags_len,
+            row_len,
+            family_len,
+            cell_type,
+            timestamp: head.timestamp,
+            seq: self.context.seq_override.unwrap_or(seq),
+        });
+        self.at = at;
+        Some(())
+    }
+
+    /// Appends the name of the next cell: row length, family length, qualifier length, whether the row is new,
+    /// whether the column is the previous cell's.
+    #[inline(always)]
+    fn push_name(&mut self, body: &[u8], name: &NewName) -> Option<(u16, u8, u32, bool, bool)> {
+        let start = self.keys.len();
+        let last = self.slots.last().copied();
+        match name {
+            NewName::Column { kept, rest } => {
+                let last = last?;
+                let rest = body.get(rest.clone())?;
+                let qualifier_at = last.key as usize + 3 + last.row_len as usize + last.family_len as usize;
+                if *kept > last.qualifier_len as usize {
+                    return None;
+                }
+                let qualifier_len = (kept + rest.len()) as u32;
+                let same_column = qualifier_len == last.qualifier_len
+                    && rest == &self.keys[qualifier_at + kept..qualifier_at + qualifier_len as usize];
+                self.keys.extend_from_within(last.key as usize..qualifier_at + kept);
+                self.keys.extend_from_slice(rest);
+                Some((last.row_len, last.family_len, qualifier_len, false, same_column))
+            }
+            NewName::Row { row_len, common, row_rest, qualifier } => {
+                let last = last?;
+                let (row_rest, qualifier) = (body.get(row_rest.clone())?, body.get(qualifier.clone())?);
+                let family_at = last.key as usize + 2 + last.row_len as usize;
+                self.keys.extend_from_within(last.key as usize..last.key as usize + common);
+                self.keys.extend_from_slice(row_rest);
+                debug_assert_eq!(self.keys.len() - start, 2 + *row_len as usize);
+                let new_row = self.keys[start..] != self.keys[last.key as usize..family_at];
+                self.keys.extend_from_within(family_at..family_at + 1 + last.family_len as usize);
+                self.keys.extend_from_slice(qualifier);
+                let same_column = !new_row && self.keys[start..] == self.keys[self.name(&last)];
+                Some((*row_len, last.family_len, qualifier.len() as u32, new_row, same_column))
+            }
+            NewName::First { row, family, qualifier } => {
+                let (row, family) = (body.get(row.clone())?, body.get(family.clone())?);
+                let qualifier = body.get(qualifier.clone())?;
+                for part in [row, family, qualifier] {
+                    self.keys.extend_from_slice(part);
+                }
+                Some(((row.len() - 2) as u16, (family.len() - 1) as u8, qualifier.len() as u32, true, false))
+            }
+            NewName::Whole { common, rest } => {
+                let rest = body.get(rest.clone())?;
+                if let Some(last) = &last {
+                    self.keys.extend_from_within(last.key as usize..last.key as usize + common);
+                }
+                self.keys.extend_from_slice(rest);
+                let name = &self.keys[start..];
+                let row_len = u16::from_be_bytes(*name.first_chunk()?);
+                let family_len = *name.get(2 + row_len as usize)?;
+                let qualifier_len =
+                    name.len().checked_sub(3 + row_len as usize + family_len as usize)? as u32;
+                let (new_row, same_column) = match &last {
+                    None => (true, false),
+                    Some(last) => {
+                        let last_name = &self.keys[self.name(last)];
+                        let row_end = 2 + row_len as usize;
+                        let new_row = last.row_len != row_len || name[..row_end] != last_name[..row_end];
+                        (new_row, !new_row && name == last_name)
+                    }
+                };
+                Some((row_len, family_len, qualifier_len, new_row, same_column))
+            }
+        }
+    }
+
+    pub(in crate::encoding) fn into_block(self) -> CellBlock {
+        let tags = match (self.context.layout.with_tags, self.context.layout.tags_compressed) {
+            (false, _) => Bytes::new(),
+            (true, false) => self.body.clone(),
+            (true, true) => self.tags.into(),
+        };
+        CellBlock {
+            keys: self.keys.into(),
+            values: self.body,
+            tags,
+            slots: self.slots,
+            row_starts: self.row_starts,
+            plain: self.plain,
+        }
+    }
+}
+
+/// The `len` (1 to 8) bytes at `at`, big-endian.
+#[inline(always)]
+pub(in crate::encoding) fn read_be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+    if let Some(eight) = bytes.get(at..at + 8) {
+        return Some(u64::from_be_bytes(*eight.first_chunk()?) >> (64 - 8 * len));
+    }
+    Some(bytes.get(at..at + len)?.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+/// The `len` (1 to 8) bytes at `at`, little-endian.
+#[inline(always)]
+pub(in crate::encoding) fn read_le(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
+    if let Some(eight) = bytes.get(at..at + 8) {
+        return Some(u64::from_le_bytes(*eight.first_chunk()?) & (u64::MAX >> (64 - 8 * len)));
+    }
+    Some(bytes.get(at..at + len)?.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+}
+
+/// Length of the flat key of a decoded cell.
+#[inline(always)]
+pub(in crate::encoding) fn key_len(slot: &CellSlot) -> usize {
+    KEY_OVERHEAD + slot.row_len as usize + slot.family_len as usize + slot.qualifier_len as usize
+}
+
+/// Reads the key part of a DIFF or FAST_DIFF cell: the name, and where the part ends.
+#[inline(always)]
+pub(in crate::encoding) fn read_key_part(
+    body: &[u8],
+    at: usize,
+    last: &CellSlot,
+    key_len: usize,
+    common: usize,
+) -> Option<(NewName, usize)> {
+    let (row_len, family_len) = (last.row_len as usize, last.family_len as usize);
+    if common >= 2 + row_len {
+        let kept = common.checked_sub(3 + row_len + family_len)?;
+        let rest_len = key_len.checked_sub(KEY_OVERHEAD + row_len + family_len + kept)?;
+        return Some((NewName::Column { kept, rest: at..at + rest_len }, at + rest_len));
+    }
+    let row_len = match common {
+        0 => u16::from_be_bytes(*body.get(at..)?.first_chunk()?),
+        1 => u16::from_be_bytes([(last.row_len >> 8) as u8, *body.get(at)?]),
+        _ => last.row_len,
+    };
+    let qualifier_at = at + (2 + row_len as usize).checked_sub(common)?;
+    let qualifier_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize + family_len)?;
+    let end = qualifier_at + qualifier_len;
+    Some((NewName::Row { row_len, common, row_rest: at..qualifier_at, qualifier: qualifier_at..end }, end))
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parts of writing that the delta encodings share: common prefixes, block frame, tail.
+
+use basalt_model::CellRef;
+
+use super::tags::TagWriter;
+use crate::encoding::CellLayout;
+use crate::key::FlatKey;
+use crate::varint::{write_leb, write_vlong};
+
+/// Length of the common prefix.
+#[inline]
+pub(in crate::encoding) fn common_len(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
+    let mut at = 0;
+    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        if x != y {
+            break;
+        }
+        at += 8;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
+}
+
+/// `common` of two flat keys, not reaching into the timestamp.
+#[inline]
+pub(in crate::encoding) fn common_key_len(previous: &FlatKey<'_>, cell: &CellRef<'_>) -> usize {
+    if previous.row.len() != cell.row.len() {
+        return usize::from(previous.row.len() >> 8 == cell.row.len() >> 8);
+    }
+    let row = common_len(previous.row, cell.row);
+    if row < cell.row.len() {
+        return 2 + row;
+    }
+    3 + row + cell.family.len() + common_len(previous.qualifier, cell.qualifier)
+}
+
+/// Appends the key part of a DIFF or FAST_DIFF cell: what of row and qualifier is not common.
+#[inline]
+pub(in crate::encoding) fn write_key_part(cell: &CellRef<'_>, common: usize, out: &mut Vec<u8>) {
+    let row_end = 2 + cell.row.len();
+    if common >= row_end {
+        out.extend_from_slice(&cell.qualifier[common - row_end - 1 - cell.family.len()..]);
+        return;
+    }
+    let row_len = (cell.row.len() as u16).to_be_bytes();
+    out.extend_from_slice(&row_len[common.min(2)..]);
+    out.extend_from_slice(&cell.row[common.saturating_sub(2)..]);
+    out.extend_from_slice(cell.qualifier);
+}
+
+/// The frame of a block being written, and the tails of its cells.
+pub(in crate::encoding) struct DeltaBlock {
+    layout: CellLayout,
+    tags: TagWriter,
+    size_at: usize,
+    cells_at: usize,
+}
+
+impl DeltaBlock {
+    pub(in crate::encoding) fn new(layout: CellLayout) -> Self {
+        Self { layout, tags: TagWriter::new(layout.tags_compressed), size_at: 0, cells_at: 0 }
+    }
+
+    pub(in crate::encoding) fn begin(&mut self, out: &mut Vec<u8>) {
+        self.size_at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        self.cells_at = out.len();
+        self.tags.start_block();
+    }
+
+    #[inline]
+    pub(in crate::encoding) fn write_tail(&mut self, cell: &CellRef<'_>, out: &mut Vec<u8>) {
+        if self.layout.with_tags {
+            write_leb(out, cell.tags.len() as u32);
+            self.tags.write(cell.tags, out);
+        }
+        if self.layout.with_seq {
+            write_vlong(out, cell.seq.0 as i64);
+        }
+    }
+
+    pub(in crate::encoding) fn finish(&mut self, raw_bytes: usize, out: &mut [u8]) {
+        out[self.size_at..self.cells_at].copy_from_slice(&(raw_bytes as u32).to_be_bytes());
+    }
+
+    pub(in crate::encoding) fn encoded_bytes(&self, out: &[u8]) -> usize {
+        out.len() - self.cells_at
+    }
+}

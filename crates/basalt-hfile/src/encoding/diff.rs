@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! DIFF: keys without common prefix and family, timestamps as differences where those are shorter. Matches
+//! DiffKeyDeltaEncoder.
+//!
+//! ```text
+//! before the cells: u8 family length | family
+//! u8 flag | [LEB key length] | [LEB value length] | LEB common | key part
+//! | number, 1 to 8 bytes, LITTLE-endian | [u8 type] | value | tail
+//!
+//! flag 0x01 same key length   0x02 same value length   0x04 same type   (the field is left out)
+//!      0x08 the number is previous timestamp - timestamp   0x70 bytes of the number - 1   0x80 negate it
+//! key part: common < 2 + row length: row length and row from byte `common` on, whole qualifier
+//!           else:                    qualifier from byte `common - 3 - row length - family length` on
+//! ```
+//!
+//! ```text
+//! r1/f:a/0x18bcfe569f4/Put = v1    50 10 02 00 0002 7231 61 f469e5cf8b01 04 7631 05
+//! r1/f:a/0x18bcfe568fa/Put = v1    0f 07 fa 7631 04                     same everything, difference 250
+//! ```
+
+use basalt_model::CellRef;
+use bytes::Bytes;
+
+use super::delta::{self, DeltaBlock, DeltaCells, DeltaFormat, NewCell, NewName};
+use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
+use crate::cells::CellBlock;
+use crate::error::Damage;
+use crate::key::{FlatKey, KEY_OVERHEAD};
+use crate::varint::{read_leb, write_leb};
+
+pub(super) struct Diff;
+
+const SAME_KEY_LEN: u8 = 0x01;
+const SAME_VALUE_LEN: u8 = 0x02;
+const SAME_TYPE: u8 = 0x04;
+const IS_DIFFERENCE: u8 = 0x08;
+const NEGATE: u8 = 0x80;
+
+impl BlockEncoding for Diff {
+    fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
+        Box::new(Encoder { block: DeltaBlock::new(layout), last_value_len: 0 })
+    }
+
+    fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+        delta::decode::<Diff>(body, context)
+    }
+}
+
+struct Encoder {
+    block: DeltaBlock,
+    last_value_len: usize,
+}
+
+/// Bytes that hold `number`, at least one; eight for the one negative number that an absolute value can be.
+fn number_len(number: i64) -> usize {
+    (64 - (number as u64 | 1).leading_zeros() as usize).div_ceil(8)
+}
+
+impl BlockEncoder for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.block.begin(out);
+    }
+
+    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
+        let key = FlatKey::of(cell);
+        let mut flag = 0;
+        let mut common = 0;
+        let absolute = cell.timestamp.wrapping_abs();
+        let mut number = absolute;
+        let mut negate = cell.timestamp < 0;
+        match &step.previous {
+            None => {
+                out.push(cell.family.len() as u8);
+                out.extend_from_slice(cell.family);
+            }
+            Some(previous) => {
+                common = delta::common_key_len(previous, cell);
+                flag |= if previous.len() == key.len() { SAME_KEY_LEN } else { 0 };
+                flag |= if self.last_value_len == cell.value.len() { SAME_VALUE_LEN } else { 0 };
+                flag |= if previous.type_code == key.type_code { SAME_TYPE } else { 0 };
+                let difference = previous.timestamp.wrapping_sub(cell.timestamp);
+                if number_len(difference.wrapping_abs()) < number_len(absolute) {
+                    flag |= IS_DIFFERENCE;
+                    number = difference.wrapping_abs();
+                    negate = difference < 0;
+                }
+            }
+        }
+        flag |= if negate { NEGATE } else { 0 };
+        let number_bytes = number_len(number);
+        flag |= (number_bytes as u8 - 1) << 4;
+        out.push(flag);
+        if flag & SAME_KEY_LEN == 0 {
+            write_leb(out, key.len() as u32);
+        }
+        if flag & SAME_VALUE_LEN == 0 {
+            write_leb(out, cell.value.len() as u32);
+        }
+        write_leb(out, common as u32);
+        delta::write_key_part(cell, common, out);
+        out.extend_from_slice(&number.to_le_bytes()[..number_bytes]);
+        if flag & SAME_TYPE == 0 {
+            out.push(key.type_code);
+        }
+        out.extend_from_slice(cell.value);
+        self.block.write_tail(cell, out);
+        self.last_value_len = cell.value.len();
+    }
+
+    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
+        self.block.finish(raw_bytes, out);
+    }
+
+    fn encoded_bytes(&self, out: &[u8]) -> usize {
+        self.block.encoded_bytes(out)
+    }
+}
+
+impl DeltaFormat for Diff {
+    const NAME: &'static str = "DIFF";
+
+    fn read_start(body: &[u8], at: usize, cells: &mut DeltaCells) -> Option<usize> {
+        let start = at + 1;
+        let end = start + usize::from(*body.get(at)?);
+        cells.family = start..end;
+        (end <= body.len()).then_some(end)
+    }
+
+    #[inline(always)]
+    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell> {
+        let flag = *body.get(at)?;
+        let mut at = at + 1;
+        let last = cells.last();
+        let key_len = if flag & SAME_KEY_LEN != 0 {
+            delta::key_len(last?)
+        } else {
+            let (len, leb_len) = read_leb(&body[at..])?;
+            at += leb_len;
+            len as usize
+        };
+        let value_len = if flag & SAME_VALUE_LEN != 0 {
+            last?.value_len
+        } else {
+            let (len, leb_len) = read_leb(&body[at..])?;
+            at += leb_len;
+            len
+        } as usize;
+        let (common, leb_len) = read_leb(&body[at..])?;
+        at += leb_len;
+        let (name, mut at) = match last {
+            Some(last) => delta::read_key_part(body, at, last, key_len, common as usize)?,
+            None => first_name(body, at, &cells.family, key_len).filter(|_| common == 0)?,
+        };
+        let number_len = usize::from(flag >> 4 & 7) + 1;
+        let number = delta::read_le(body, at, number_len)? as i64;
+        at += number_len;
+        let number = if flag & NEGATE != 0 { number.wrapping_neg() } else { number };
+        let timestamp = if flag & IS_DIFFERENCE != 0 { last?.timestamp.wrapping_sub(number) } else { number };
+        let cell_type = if flag & SAME_TYPE != 0 {
+            last?.cell_type.code()
+        } else {
+            at += 1;
+            *body.get(at - 1)?
+        };
+        Some(NewCell { name, timestamp, cell_type, value: at..at + value_len, tail_at: at + value_len })
+    }
+}
+
+/// The name of a block's first cell: row with its length, and qualifier; the family was before.
+#[inline]
+fn first_name(
+    body: &[u8],
+    at: usize,
+    family: &std::ops::Range<usize>,
+    key_len: usize,
+) -> Option<(NewName, usize)> {
+    let row_len = u16::from_be_bytes(*body.get(at..)?.first_chunk()?);
+    let qualifier_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize + family.len())?;
+    let qualifier_at = at + 2 + row_len as usize;
+    let end = qualifier_at + qualifier_len;
+    let name = NewName::First {
+        row: at..qualifier_at,
+        family: family.start - 1..family.end,
+        qualifier: qualifier_at..end,
+    };
+    Some((name, end))
+}

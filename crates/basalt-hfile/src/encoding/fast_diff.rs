@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//! FAST_DIFF: DIFF without arithmetic on timestamps, and with values that repeat left out. Matches
+//! FastDiffDeltaEncoder.
+//!
+//! ```text
+//! u8 flag | [LEB key length] | [LEB value length] | LEB common | key part
+//! | timestamp without its first (flag & 7) bytes | [u8 type] | [value] | tail
+//!
+//! flag 0x07 leading timestamp bytes that are the previous cell's, at most 7
+//!      0x08 same key length   0x10 same value length   0x20 same type   0x40 same value   (left out)
+//! key part: as in DIFF; the first cell of a block has its complete flat key instead
+//! ```
+//!
+//! ```text
+//! r1/f:a/0x18bcfe569f4/Put = v1    00 10 02 00 0002 7231 01 66 61 0000018bcfe569f4 04 7631 05
+//! r1/f:a/0x18bcfe568fa/Put = v1    7e 07 68fa 04         6 bytes of the timestamp, all else the same
+//! ```
+
+use basalt_model::CellRef;
+use bytes::Bytes;
+
+use super::delta::{self, DeltaBlock, DeltaCells, DeltaFormat, NewCell, NewName};
+use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
+use crate::cells::CellBlock;
+use crate::error::Damage;
+use crate::key::FlatKey;
+use crate::varint::{read_leb, write_leb};
+
+pub(super) struct FastDiff;
+
+const TIMESTAMP_COMMON: u8 = 0x07;
+const SAME_KEY_LEN: u8 = 0x08;
+const SAME_VALUE_LEN: u8 = 0x10;
+const SAME_TYPE: u8 = 0x20;
+const SAME_VALUE: u8 = 0x40;
+
+impl BlockEncoding for FastDiff {
+    fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
+        Box::new(Encoder { block: DeltaBlock::new(layout), last_value: Vec::new() })
+    }
+
+    fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+        delta::decode::<FastDiff>(body, context)
+    }
+}
+
+struct Encoder {
+    block: DeltaBlock,
+    last_value: Vec<u8>,
+}
+
+impl BlockEncoder for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.block.begin(out);
+    }
+
+    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
+        match &step.previous {
+            None => write_first(cell, out),
+            Some(previous) => self.write_next(cell, previous, out),
+        }
+        self.block.write_tail(cell, out);
+        self.last_value.clear();
+        self.last_value.extend_from_slice(cell.value);
+    }
+
+    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
+        self.block.finish(raw_bytes, out);
+    }
+
+    fn encoded_bytes(&self, out: &[u8]) -> usize {
+        self.block.encoded_bytes(out)
+    }
+}
+
+fn write_first(cell: &CellRef<'_>, out: &mut Vec<u8>) {
+    let key = FlatKey::of(cell);
+    out.push(0);
+    write_leb(out, key.len() as u32);
+    write_leb(out, cell.value.len() as u32);
+    write_leb(out, 0);
+    key.write_to(out);
+    out.extend_from_slice(cell.value);
+}
+
+impl Encoder {
+    fn write_next(&self, cell: &CellRef<'_>, previous: &FlatKey<'_>, out: &mut Vec<u8>) {
+        let key = FlatKey::of(cell);
+        let common = delta::common_key_len(previous, cell);
+        let timestamp_common = ((previous.timestamp ^ cell.timestamp).leading_zeros() / 8).min(7) as usize;
+        let mut flag = timestamp_common as u8;
+        flag |= if previous.len() == key.len() { SAME_KEY_LEN } else { 0 };
+        flag |= if self.last_value.len() == cell.value.len() { SAME_VALUE_LEN } else { 0 };
+        flag |= if previous.type_code == key.type_code { SAME_TYPE } else { 0 };
+        flag |= if self.last_value == cell.value { SAME_VALUE } else { 0 };
+        out.push(flag);
+        if flag & SAME_KEY_LEN == 0 {
+            write_leb(out, key.len() as u32);
+        }
+        if flag & SAME_VALUE_LEN == 0 {
+            write_leb(out, cell.value.len() as u32);
+        }
+        write_leb(out, common as u32);
+        delta::write_key_part(cell, common, out);
+        out.extend_from_slice(&cell.timestamp.to_be_bytes()[timestamp_common..]);
+        if flag & SAME_TYPE == 0 {
+            out.push(key.type_code);
+        }
+        if flag & SAME_VALUE == 0 {
+            out.extend_from_slice(cell.value);
+        }
+    }
+}
+
+impl DeltaFormat for FastDiff {
+    const NAME: &'static str = "FAST_DIFF";
+
+    fn read_start(_body: &[u8], at: usize, _cells: &mut DeltaCells) -> Option<usize> {
+        Some(at)
+    }
+
+    #[inline(always)]
+    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell> {
+        let Some(last) = cells.last() else { return read_first(body, at) };
+        let flag = *body.get(at)?;
+        let mut at = at + 1;
+        let key_len = if flag & SAME_KEY_LEN != 0 {
+            delta::key_len(last)
+        } else {
+            let (len, leb_len) = read_leb(&body[at..])?;
+            at += leb_len;
+            len as usize
+        };
+        let value_len = if flag & SAME_VALUE_LEN != 0 {
+            last.value_len
+        } else {
+            let (len, leb_len) = read_leb(&body[at..])?;
+            at += leb_len;
+            len
+        } as usize;
+        let (common, leb_len) = read_leb(&body[at..])?;
+        at += leb_len;
+        let (name, mut at) = delta::read_key_part(body, at, last, key_len, common as usize)?;
+        let kept = usize::from(flag & TIMESTAMP_COMMON);
+        let stored = delta::read_be(body, at, 8 - kept)?;
+        at += 8 - kept;
+        let low = u64::MAX >> (8 * kept);
+        let timestamp = (last.timestamp as u64 & !low | stored) as i64;
+        let cell_type = if flag & SAME_TYPE != 0 {
+            last.cell_type.code()
+        } else {
+            at += 1;
+            *body.get(at - 1)?
+        };
+        let value = if flag & SAME_VALUE != 0 {
+            let start = last.value as usize;
+            (value_len == last.value_len as usize).then_some(start..start + value_len)?
+        } else {
+            at += value_len;
+            at - value_len..at
+        };
+        Some(NewCell { name, timestamp, cell_type, value, tail_at: at })
+    }
+}
+
+fn read_first(body: &[u8], at: usize) -> Option<NewCell> {
+    let mut at = at + 1;
+    let flag = *body.get(at - 1)?;
+    let (key_len, leb_len) = read_leb(&body[at..])?;
+    at += leb_len;
+    let (value_len, leb_len) = read_leb(&body[at..])?;
+    at += leb_len;
+    let (common, leb_len) = read_leb(&body[at..])?;
+    at += leb_len;
+    if flag != 0 || common != 0 {
+        return None;
+    }
+    let key = body[at..].get(..key_len as usize)?;
+    let suffix = key.last_chunk::<9>()?;
+    let value_at = at + key.len();
+    Some(NewCell {
+        name: NewName::Whole { common: 0, rest: at..value_at - 9 },
+        timestamp: i64::from_be_bytes(*suffix.first_chunk()?),
+        cell_type: suffix[8],
+        value: value_at..value_at + value_len as usize,
+        tail_at: value_at + value_len as usize,
+    })
+}

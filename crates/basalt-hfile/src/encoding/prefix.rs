@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! PREFIX: each key is stored without the prefix it shares with the one before. Matches PrefixKeyDeltaEncoder.
+//!
+//! ```text
+//! LEB (key length - common) | LEB value length | LEB common | key from byte `common` on | value | tail
+//! ```
+//!
+//! `common` counts as [`super::delta`] says, and goes on into timestamp and type if the qualifiers are equal.
+//!
+//! ```text
+//! r1/f:a/0x18bcfe569f4/Put = v1    10 02 00 0002 7231 01 66 61 0000018bcfe569f4 04 7631 05
+//! r1/f:a/0x18bcfe568fa/Put = v1    03 02 0d 68fa 04 7631 04         13 = all but two bytes of the timestamp
+//! ```
+
+use basalt_model::CellRef;
+use bytes::Bytes;
+
+use super::delta::{self, DeltaBlock, DeltaCells, DeltaFormat, NewCell, NewName};
+use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
+use crate::cells::CellBlock;
+use crate::error::Damage;
+use crate::key::FlatKey;
+use crate::varint::{read_leb, write_leb};
+
+pub(super) struct Prefix;
+
+impl BlockEncoding for Prefix {
+    fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
+        Box::new(Encoder { block: DeltaBlock::new(layout), key: Vec::new() })
+    }
+
+    fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+        delta::decode::<Prefix>(body, context)
+    }
+}
+
+struct Encoder {
+    block: DeltaBlock,
+    key: Vec<u8>,
+}
+
+impl BlockEncoder for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.block.begin(out);
+    }
+
+    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
+        let common = step.previous.as_ref().map_or(0, |previous| common(previous, cell));
+        self.key.clear();
+        FlatKey::of(cell).write_to(&mut self.key);
+        write_leb(out, (self.key.len() - common) as u32);
+        write_leb(out, cell.value.len() as u32);
+        write_leb(out, common as u32);
+        out.extend_from_slice(&self.key[common..]);
+        out.extend_from_slice(cell.value);
+        self.block.write_tail(cell, out);
+    }
+
+    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
+        self.block.finish(raw_bytes, out);
+    }
+
+    fn encoded_bytes(&self, out: &[u8]) -> usize {
+        self.block.encoded_bytes(out)
+    }
+}
+
+fn common(previous: &FlatKey<'_>, cell: &CellRef<'_>) -> usize {
+    let common = delta::common_key_len(previous, cell);
+    if previous.row != cell.row || previous.qualifier != cell.qualifier {
+        return common;
+    }
+    let equal = ((previous.timestamp ^ cell.timestamp).leading_zeros() / 8) as usize;
+    common + equal + usize::from(equal == 8 && previous.type_code == cell.cell_type.code())
+}
+
+impl DeltaFormat for Prefix {
+    const NAME: &'static str = "PREFIX";
+
+    fn read_start(_body: &[u8], at: usize, _cells: &mut DeltaCells) -> Option<usize> {
+        Some(at)
+    }
+
+    #[inline(always)]
+    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell> {
+        let (rest_len, leb_len) = read_leb(body.get(at..)?)?;
+        let mut at = at + leb_len;
+        let (value_len, leb_len) = read_leb(&body[at..])?;
+        at += leb_len;
+        let (common, leb_len) = read_leb(&body[at..])?;
+        at += leb_len;
+        let (rest_len, common) = (rest_len as usize, common as usize);
+        let rest = body.get(at..)?.get(..rest_len)?;
+        let value_at = at + rest_len;
+        let last = cells.last();
+        let last_name_len = last.map_or(0, |slot| cells.name_bytes(slot).len());
+        // Timestamp and type are the last nine bytes of the key; up to all of them may be the previous cell's.
+        let suffix = match rest.last_chunk::<9>() {
+            Some(suffix) => *suffix,
+            None => {
+                let last = last?;
+                let kept = 9 - rest_len;
+                // The names are then equal, and nothing of the key but the suffix can be in the rest.
+                if common != last_name_len + kept {
+                    return None;
+                }
+                let mut suffix = [0; 9];
+                suffix[..8].copy_from_slice(&last.timestamp.to_be_bytes());
+                suffix[8] = last.cell_type.code();
+                suffix[kept..].copy_from_slice(rest);
+                suffix
+            }
+        };
+        let name_common = common.min(last_name_len);
+        if rest_len >= 9 && common > last_name_len {
+            return None;
+        }
+        Some(NewCell {
+            name: NewName::Whole { common: name_common, rest: at..at + rest_len.saturating_sub(9) },
+            timestamp: i64::from_be_bytes(*suffix.first_chunk()?),
+            cell_type: suffix[8],
+            value: value_at..value_at + value_len as usize,
+            tail_at: value_at + value_len as usize,
+        })
+    }
+}

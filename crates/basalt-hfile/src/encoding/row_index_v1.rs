@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ROW_INDEX_V1: cells as in NONE, and behind them where each row begins, so that a row is found by binary
+//! search. Matches RowIndexCodecV1.
+//!
+//! ```text
+//! cells, as in raw_cells | i32 row count | i32 offset of each row's first cell | i32 bytes of the cells
+//! ```
+//!
+//! Offsets count from the first cell. Three rows at 0, 81 and 111 of 142 bytes of cells:
+//! `00000003 00000000 00000051 0000006f 0000008e`.
+
+use basalt_model::CellRef;
+use bytes::Bytes;
+
+use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
+use crate::cells::CellBlock;
+use crate::error::Damage;
+
+pub(super) struct RowIndexV1;
+
+impl BlockEncoding for RowIndexV1 {
+    fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
+        Box::new(Encoder { layout, start: 0, rows: Vec::new() })
+    }
+
+    fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+        let (cells, rows) = split(body)?;
+        let block = decode_raw_cells(&cells, context)?;
+        check_rows(&block, &rows, cells.len())?;
+        Ok(block)
+    }
+}
+
+struct Encoder {
+    layout: CellLayout,
+    start: usize,
+    rows: Vec<u32>,
+}
+
+impl BlockEncoder for Encoder {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.start = out.len();
+        self.rows.clear();
+    }
+
+    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
+        if step.previous.as_ref().is_none_or(|previous| previous.row != cell.row) {
+            self.rows.push((out.len() - self.start) as u32);
+        }
+        write_raw_cell(cell, self.layout, out);
+    }
+
+    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
+        debug_assert_eq!(raw_bytes, out.len() - self.start);
+        out.extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
+        for row in &self.rows {
+            out.extend_from_slice(&row.to_be_bytes());
+        }
+        out.extend_from_slice(&(raw_bytes as u32).to_be_bytes());
+    }
+
+    fn encoded_bytes(&self, out: &[u8]) -> usize {
+        out.len() - self.start + 4 * self.rows.len()
+    }
+}
+
+/// The cells, and the row offsets as stored.
+fn split(body: &Bytes) -> Result<(Bytes, Bytes), Damage> {
+    let damage = |what: String| Damage::new(body.len().saturating_sub(4), what);
+    let u32_at = |at: usize| {
+        let bytes = body.get(at..)?.first_chunk()?;
+        Some(u32::from_be_bytes(*bytes) as usize)
+    };
+    let last = body.len().checked_sub(4).and_then(u32_at);
+    let cells_len = last.ok_or_else(|| damage("the ROW_INDEX_V1 block has no row index".into()))?;
+    let rows = u32_at(cells_len).ok_or_else(|| damage(format!("{cells_len} bytes of cells pass the end")))?;
+    let rows_at = cells_len + 4;
+    if rows.checked_mul(4).and_then(|len| len.checked_add(rows_at + 4)) != Some(body.len()) {
+        return Err(damage(format!("{rows} rows and {cells_len} bytes of cells do not fill the block")));
+    }
+    Ok((body.slice(..cells_len), body.slice(rows_at..body.len() - 4)))
+}
+
+/// Offset of row `index`.
+fn row_offset(rows: &[u8], index: usize) -> usize {
+    let bytes = &rows[4 * index..4 * index + 4];
+    u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize
+}
+
+/// The stored row offsets must be those of the decoded cells.
+fn check_rows(block: &CellBlock, rows: &[u8], at: usize) -> Result<(), Damage> {
+    // A slot's key begins behind the two lengths of the cell.
+    let starts = block.row_starts.iter().map(|&start| block.slots[start as usize].key as usize - 8);
+    if rows.len() == 4 * block.row_starts.len()
+        && starts.enumerate().all(|(index, start)| row_offset(rows, index) == start)
+    {
+        return Ok(());
+    }
+    Err(Damage::new(at, "the row offsets are not those of the cells"))
+}
