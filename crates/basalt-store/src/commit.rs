@@ -225,6 +225,10 @@ impl CommitLine {
             ..Payload::default()
         };
         payload.bytes.reserve(logged().map(|pending| pending.batch.bytes.len() + 128).sum());
+        let mut tables = logged().flat_map(|pending| pending.targets.iter().map(|target| target.table));
+        if let Some(first) = tables.next() {
+            payload.table = if tables.all(|table| table == first) { first } else { TableId(0) };
+        }
         for pending in logged() {
             let mut start = 0;
             for target in &pending.targets {

@@ -34,3 +34,6 @@
 pub(crate) mod frame;
 pub(crate) mod recover;
 pub(crate) mod writer;
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@
 //!   24  8  durable_end: all of the segment before this offset was durable when the frame was written
 //!   32  4  bytes of sections       36  4  number of sections
 //!   40  8  first sequence number   48  8  last sequence number
-//!   56  8  commit time, ms         64  8  zero
+//!   56  8  commit time, ms         64  8  table, if all sections are of one; otherwise zero
 //!
 //! section, 48 bytes and then keys and body: consecutive rows of one batch in one region
 //!    0  4  CRC-32C of log id and bytes 4..48 and both keys
@@ -56,6 +56,8 @@ pub(crate) struct FrameHeader {
     pub(crate) seq_first: Seq,
     pub(crate) seq_last: Seq,
     pub(crate) timestamp: i64,
+    /// The table of all sections; zero if there are several.
+    pub(crate) table: TableId,
 }
 
 /// Header of a section with its keys.
@@ -120,6 +122,7 @@ impl FrameHeader {
         header[40..48].copy_from_slice(&self.seq_first.0.to_le_bytes());
         header[48..56].copy_from_slice(&self.seq_last.0.to_le_bytes());
         header[56..64].copy_from_slice(&self.timestamp.to_le_bytes());
+        header[64..72].copy_from_slice(&self.table.0.to_le_bytes());
         let crc = crc32c::crc32c_append(crc32c::crc32c(&log_id.to_le_bytes()), &header[8..]);
         header[4..8].copy_from_slice(&crc.to_le_bytes());
         header
@@ -144,6 +147,7 @@ impl FrameHeader {
             seq_first: Seq(u64_at(header, 40)),
             seq_last: Seq(u64_at(header, 48)),
             timestamp: u64_at(header, 56) as i64,
+            table: TableId(u64_at(header, 64)),
         })
     }
 }
@@ -206,7 +210,8 @@ pub(crate) fn decode_sections(payload: &Bytes, header: &FrameHeader, log_id: u64
     let mut sections = Vec::with_capacity((header.section_count as usize).min(payload.len() / SECTION_HEADER));
     while !rest.is_empty() {
         let Some((section, len)) = decode_section_header(&rest, log_id) else {
-            return Err(BadFrame::unknown("a section header does not match its checksum"));
+            let table = (header.table != TableId(0)).then_some(header.table);
+            return Err(BadFrame { table, ..BadFrame::unknown("a section header does not match its checksum") });
         };
         let body = len.checked_add(section.body_len as usize).filter(|&end| end <= rest.len());
         let body = body.map(|end| rest.slice(len..end)).ok_or_else(|| section.bad("the section is cut off"))?;

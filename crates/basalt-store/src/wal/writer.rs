@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use basalt_model::Seq;
+use basalt_model::{Seq, TableId};
 
 use super::frame::{FrameHeader, SEGMENT_HEADER, encode_segment_header};
 use crate::env::{Env, StorageFile, SyncKind};
@@ -22,13 +22,22 @@ pub(crate) struct SegmentEntry {
 }
 
 /// What a frame is made of: sections, and which commits they hold.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Payload {
     pub(crate) bytes: Vec<u8>,
     pub(crate) section_count: u32,
     pub(crate) seq_first: Seq,
     pub(crate) seq_last: Seq,
     pub(crate) timestamp: i64,
+    /// The table of all sections; zero if there are several.
+    pub(crate) table: TableId,
+}
+
+impl Default for Payload {
+    fn default() -> Self {
+        let (bytes, seq) = (Vec::new(), Seq(0));
+        Self { bytes, section_count: 0, seq_first: seq, seq_last: seq, timestamp: 0, table: TableId(0) }
+    }
 }
 
 struct OpenSegment {
@@ -120,6 +129,7 @@ impl LogWriter {
             seq_first: payload.seq_first,
             seq_last: payload.seq_last,
             timestamp: payload.timestamp,
+            table: payload.table,
         };
         self.buffer.clear();
         self.buffer.extend_from_slice(&header.encode(self.log_id));

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use basalt_model::{Seq, TableId, WriteBatch};
+
+use super::frame::{FRAME_HEADER, SEGMENT_HEADER, encode_section};
+use super::recover::{LogReader, Recovered, repair};
+use super::writer::{LogWriter, Payload};
+use crate::env::sim::{Fault, FaultPlan, SimStorage};
+use crate::env::{Env, SyncKind};
+use crate::ids::RegionId;
+use crate::{Error, Result};
+
+const LOG_ID: u64 = 77;
+const ROOT: &str = "/db";
+
+fn payload(seq: u64) -> Payload {
+    let mut batch = WriteBatch::new();
+    for row in [format!("row{seq}a"), format!("row{seq}b")] {
+        let mut builder = batch.row(TableId(5), row.as_bytes()).unwrap();
+        builder.put(b"f", b"q", 1, seq.to_string().as_bytes()).unwrap();
+        builder.finish();
+    }
+    let batch = batch.freeze();
+    let keys: Vec<_> = batch.rows.iter().map(|(_, row)| row.borrow().row()).collect();
+    let mut payload = Payload { section_count: 1, seq_first: Seq(seq), seq_last: Seq(seq), table: TableId(5), ..Payload::default() };
+    encode_section(&mut payload.bytes, LOG_ID, (Seq(seq), TableId(5), RegionId(6)), &keys, &batch.bytes);
+    payload
+}
+
+struct Log {
+    storage: SimStorage,
+    env: Env,
+}
+
+impl Log {
+    fn new(storage: SimStorage) -> Self {
+        let env = Env::with_storage(Arc::new(storage.clone()));
+        env.storage.create_dir(&Path::new(ROOT).join("wal")).unwrap();
+        Self { storage, env }
+    }
+
+    fn writer(&self, segment_bytes: u64) -> LogWriter {
+        LogWriter::new(self.env.clone(), ROOT.into(), LOG_ID, segment_bytes, Vec::new(), 1)
+    }
+
+    fn segment(number: u64) -> PathBuf {
+        crate::layout::segment_path(Path::new(ROOT), number)
+    }
+
+    fn read(&self, skip_damage: bool) -> Result<(Vec<u64>, Recovered)> {
+        let mut seqs = Vec::new();
+        let table_name: &dyn Fn(TableId) -> Option<String> = &|_| Some("T".into());
+        let (env, root) = (&self.env, Path::new(ROOT));
+        let reader = LogReader { env, root, log_id: LOG_ID, first_segment: 1, skip_damage, table_name };
+        let found = reader.read(&mut |sections| {
+            for section in sections {
+                assert_eq!((section.table, section.rows.len()), (TableId(5), 2));
+                let value = section.seq.0.to_string();
+                for row in &section.rows {
+                    assert_eq!(row.borrow().cells(Seq(0)).next().unwrap().value, value.as_bytes());
+                }
+                seqs.push(section.seq.0);
+            }
+            Ok(())
+        })?;
+        Ok((seqs, found))
+    }
+}
+
+/// Three synced frames in one segment; `closed` adds the mark of an orderly end.
+fn three_frames(closed: bool) -> (Log, Vec<u8>) {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    for seq in 1..=3 {
+        writer.append(&payload(seq)).unwrap();
+        writer.sync(SyncKind::Data).unwrap();
+    }
+    if closed {
+        writer.mark();
+    }
+    let bytes = log.storage.read(&Log::segment(1)).unwrap();
+    (log, bytes)
+}
+
+#[test]
+fn what_was_written_is_read_back_over_segments() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(300);
+    for seq in 1..=20 {
+        writer.append(&payload(seq)).unwrap();
+    }
+    writer.sync(SyncKind::Data).unwrap();
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!(seqs, (1..=20).collect::<Vec<_>>());
+    assert!(found.segments.len() > 3 && found.torn.is_none() && found.damage.is_empty());
+    assert_eq!(found.next_segment, found.segments.last().unwrap().number + 1);
+    assert_eq!(found.seq_last, Seq(20));
+}
+
+#[test]
+fn a_tail_torn_at_any_byte_loses_only_the_frame_it_tears() {
+    let (log, bytes) = three_frames(false);
+    let frame = (bytes.len() - SEGMENT_HEADER) / 3;
+    for len in 0..=bytes.len() {
+        log.storage.overwrite(&Log::segment(1), bytes[..len].to_vec()).unwrap();
+        let (seqs, found) = log.read(false).unwrap();
+        let whole = len.saturating_sub(SEGMENT_HEADER) / frame;
+        assert_eq!(seqs, (1..=whole as u64).collect::<Vec<_>>(), "cut to {len}");
+        repair(&log.env, Path::new(ROOT), &found).unwrap();
+        let (again, clean) = log.read(false).unwrap();
+        assert!(again == seqs && clean.torn.is_none(), "repaired after a cut to {len}");
+        log.storage.create_if_missing(&Log::segment(1));
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_closed_log_is_noticed_or_harmless() {
+    let (log, bytes) = three_frames(true);
+    let mark_at = bytes.len() - FRAME_HEADER;
+    for bit in 0..bytes.len() * 8 {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        log.storage.overwrite(&Log::segment(1), flipped).unwrap();
+        match log.read(false) {
+            Err(Error::Corrupt(corruption)) => {
+                assert!(bit / 8 < mark_at, "bit {bit}");
+                if bit / 8 >= SEGMENT_HEADER {
+                    assert_eq!(corruption.table.as_deref(), Some("T"), "bit {bit}: {corruption}");
+                }
+            }
+            Ok((seqs, _)) => {
+                // The mark holds no data; a damaged one is cut off.
+                assert!(bit / 8 >= mark_at && seqs == [1, 2, 3], "bit {bit} gave {seqs:?}");
+            }
+            Err(error) => panic!("bit {bit}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn damage_in_the_middle_names_the_rows_and_can_be_skipped() {
+    let (log, mut bytes) = three_frames(true);
+    let frame = (bytes.len() - SEGMENT_HEADER - FRAME_HEADER) / 3;
+    let at = SEGMENT_HEADER + frame;
+    bytes[at + frame - 1] ^= 1;
+    log.storage.overwrite(&Log::segment(1), bytes).unwrap();
+    let Err(Error::Corrupt(corruption)) = log.read(false) else { panic!("not noticed") };
+    assert_eq!(corruption.offset, at as u64);
+    assert_eq!(corruption.range.as_ref().unwrap().start, "row2a");
+    assert!(corruption.range.as_ref().unwrap().contains(b"row2b"));
+    let (seqs, found) = log.read(true).unwrap();
+    assert_eq!(seqs, [1, 3]);
+    assert_eq!(found.damage, [(*corruption).clone()]);
+}
+
+#[test]
+fn damage_before_a_later_segment_is_never_a_torn_tail() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1);
+    writer.append(&payload(1)).unwrap();
+    writer.append(&payload(2)).unwrap();
+    let bytes = log.storage.read(&Log::segment(1)).unwrap();
+    log.storage.overwrite(&Log::segment(1), bytes[..bytes.len() - 1].to_vec()).unwrap();
+    assert!(matches!(log.read(false), Err(Error::Corrupt(_))));
+    assert_eq!(log.read(true).unwrap().0, [2]);
+    log.env.storage.remove(&Log::segment(1)).unwrap();
+    let Err(Error::Corrupt(corruption)) = log.read(false) else { panic!("the gap was not noticed") };
+    assert!(corruption.to_string().contains("missing"), "{corruption}");
+}
+
+#[test]
+fn unsynced_frames_may_vanish_out_of_order_without_alarm() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    for seq in 1..=3 {
+        writer.append(&payload(seq)).unwrap();
+    }
+    let mut bytes = log.storage.read(&Log::segment(1)).unwrap();
+    let frame = (bytes.len() - SEGMENT_HEADER) / 3;
+    bytes[SEGMENT_HEADER + frame..SEGMENT_HEADER + 2 * frame].fill(0);
+    log.storage.overwrite(&Log::segment(1), bytes).unwrap();
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!(seqs, [1]);
+    assert_eq!(found.torn.unwrap().1, (SEGMENT_HEADER + frame) as u64);
+}
+
+#[test]
+fn a_partial_frame_is_cut_off_and_the_log_goes_on() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(&payload(1)).unwrap();
+    log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::ShortWrite }));
+    assert!(matches!(writer.append(&payload(2)), Err(Error::OutOfSpace { .. })));
+    log.storage.set_faults(None);
+    writer.append(&payload(3)).unwrap();
+    writer.sync(SyncKind::Data).unwrap();
+    assert_eq!(log.read(false).unwrap().0, [1, 3]);
+}
+
+#[test]
+fn after_a_failed_sync_the_log_takes_nothing_more() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(&payload(1)).unwrap();
+    log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::LostSync }));
+    assert!(matches!(writer.sync(SyncKind::Data), Err(Error::LogFailed { .. })));
+    log.storage.set_faults(None);
+    assert!(matches!(writer.append(&payload(2)), Err(Error::LogFailed { .. })));
+    assert!(matches!(writer.sync(SyncKind::Data), Err(Error::LogFailed { .. })));
+}
+
+#[test]
+fn a_log_of_another_database_is_not_taken_for_ours() {
+    let (log, bytes) = three_frames(true);
+    let mut foreign = bytes.clone();
+    foreign[16] ^= 1;
+    log.storage.overwrite(&Log::segment(1), foreign).unwrap();
+    assert!(matches!(log.read(false), Err(Error::Corrupt(_))));
+}
