@@ -7,19 +7,36 @@
 //! Merge        lone stretches whole, shared rows cell by cell              read/merge.rs
 //!    |  stretches, nothing dropped
 //! Resolver     VERSIONS, TTL, delete markers                               read/resolve.rs
-//!    |  runs of visible cells
+//!    |  runs of visible cells of one family                                read/family.rs
 //! CellScan     key ranges, families of a row side by side, chunks          read/scan.rs
 //! ```
 //!
-//! What this folder leaves to others: which files and memtables a snapshot consists of, and their lifetime.
+//! [`get_row`] is the short way for one row; [`segments`] cuts a scan into parts for several threads.
+//!
+//! What this folder leaves to others: which files and memtables a snapshot consists of. A snapshot's `seq_max`
+//! must not be below a commit of a file that a compaction wrote, because such a file may have forgotten the
+//! sequence numbers of its cells; a flush may be ahead of it.
+//!
 //! The rule it protects: the fast path (whole plain blocks of a source that stands alone) and the plain way
 //! (cell by cell) give the same answer; the second is kept in the tests as the oracle of the first.
 
+mod cache;
+mod family;
+mod file;
+mod get;
 mod merge;
 mod resolve;
+mod scan;
+mod segments;
 mod source;
 #[cfg(test)]
 mod testing;
 
+pub use cache::{BlockCache, CacheStats};
+pub use family::{BoxedSource, FamilyInput};
+pub use file::{ReadAccess, ReadCounters, StoreFile};
+pub use get::get_row;
 pub use resolve::{Purpose, Rules};
+pub use scan::{CellScan, RegionInput};
+pub use segments::{Boundary, Segment, cut, file_boundaries, segments};
 pub use source::{CellSource, RunList};

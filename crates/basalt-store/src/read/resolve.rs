@@ -346,4 +346,4 @@ fn own_ttl_passed(cell: &CellRef<'_>, now_ms: i64) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cells by value and the blocks made of them, for the tests of this crate.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use basalt_hfile::{CellBlock, CellRun, CellSlot};
+use basalt_hfile::{CellBlock, CellRun, CellSlot, HFileWriter, WriterOptions};
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
+
+use super::{BlockCache, ReadAccess, ReadCounters, StoreFile};
+use crate::env::Env;
+use crate::env::sim::SimStorage;
+use crate::{FileId, FileMeta};
 
 /// A cell by value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,4 +124,45 @@ pub(crate) fn runs(cells: &[Cell], block_cells: usize) -> Vec<CellRun> {
 /// The cells of runs, by value.
 pub(crate) fn cells_of(runs: &[CellRun]) -> Vec<Cell> {
     runs.iter().flat_map(|run| run.cells.clone().map(|i| Cell::of(run.block.cell(i)))).collect()
+}
+
+/// An environment with a file system in memory.
+pub(crate) fn memory_env() -> Env {
+    Env::with_storage(Arc::new(SimStorage::new(0)))
+}
+
+/// Writes cells, in key order, as a store file with small blocks.
+pub(crate) fn store_file(env: &Env, id: u64, cells: &[Cell]) -> Arc<StoreFile> {
+    let path = PathBuf::from(format!("/{id}"));
+    let mut file = env.storage.create(&path).expect("memory does not fail");
+    let options = WriterOptions { block_bytes: 256, ..WriterOptions::default() };
+    let mut writer = HFileWriter::new(&mut file, options).expect("the options are valid");
+    for cell in cells {
+        writer.append(cell.borrow()).expect("the cells are sorted");
+    }
+    let written = writer.finish().expect("memory does not fail");
+    let seqs = || cells.iter().map(|cell| Seq(cell.seq));
+    let meta = FileMeta {
+        id: FileId(id),
+        size_bytes: written.size_bytes,
+        cells: written.cells,
+        rows: written.rows,
+        deletes: written.deletes,
+        raw_bytes: written.raw_bytes,
+        first_row: written.first_row,
+        last_row: written.last_row,
+        timestamp_min: written.timestamp_min,
+        timestamp_max: written.timestamp_max,
+        seq_min: seqs().min().unwrap_or_default(),
+        seq_max: seqs().max().unwrap_or_default(),
+        seq_override: None,
+        created_ms: 0,
+    };
+    Arc::new(StoreFile::new(env.clone(), path, "T".into(), meta))
+}
+
+/// Access through a cache of some blocks.
+pub(crate) fn access() -> ReadAccess {
+    let counters = Arc::new(ReadCounters::default());
+    ReadAccess { cache: Arc::new(BlockCache::new(1 << 20)), fill_cache: true, counters }
 }

@@ -29,7 +29,7 @@ fn resolve(sources: &[Vec<Cell>], block_cells: usize, rules: &Rules, purpose: Pu
 }
 
 /// What a reader sees, stated per put over all cells of its row: no order of evaluation, no early end.
-fn oracle(all: &[Cell], rules: &Rules) -> Vec<Cell> {
+pub(crate) fn oracle(all: &[Cell], rules: &Rules) -> Vec<Cell> {
     let alive = |cell: &&Cell| rules.versions_min > 0 || cell.timestamp >= rules.timestamp_min;
     let hidden = |put: &Cell| {
         all.iter().filter(|m| m.row == put.row && m.cell_type.is_delete()).filter(alive).any(|m| {

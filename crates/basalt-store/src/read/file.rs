@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A store file as a source of cells: opened on first use, read block by block through the cache.
+//!
+//! Damage is reported with the file, the offset, the table and the rows that the block may have held: from
+//! its index key up to the next one. A source that met a damaged block goes on behind it when asked again.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use basalt_hfile::{CellBlock, CellRun, HFileReader, ReadOptions};
+use basalt_model::{KeyRange, Seq};
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use super::cache::BlockCache;
+use super::source::CellSource;
+use crate::env::Env;
+use crate::{Corruption, Error, FileMeta, Result};
+
+/// One store file: what the manifest says of it, and its reader once somebody needed it. Shared behind an
+/// `Arc`; a snapshot that holds one can read it, whatever the manifest says by then.
+pub struct StoreFile {
+    meta: FileMeta,
+    path: PathBuf,
+    table: Arc<str>,
+    env: Env,
+    reader: OnceLock<HFileReader>,
+    opening: Mutex<()>,
+    obsolete: AtomicBool,
+}
+
+impl StoreFile {
+    /// The file at `path`; touches nothing yet. `table` is named in errors.
+    pub fn new(env: Env, path: PathBuf, table: Arc<str>, meta: FileMeta) -> Self {
+        let (reader, opening, obsolete) = (OnceLock::new(), Mutex::new(()), AtomicBool::new(false));
+        Self { meta, path, table, env, reader, opening, obsolete }
+    }
+
+    /// What the manifest says.
+    pub fn meta(&self) -> &FileMeta {
+        &self.meta
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The manifest no longer names the file: it is removed from storage with the last handle on it.
+    pub fn mark_obsolete(&self) {
+        self.obsolete.store(true, Relaxed);
+    }
+
+    /// True if a row of the file can lie in `range`.
+    pub fn overlaps(&self, range: &KeyRange) -> bool {
+        range.end.as_ref().is_none_or(|end| self.meta.first_row < *end) && range.start <= self.meta.last_row
+    }
+
+    /// The open file.
+    pub fn reader(&self) -> Result<&HFileReader> {
+        if let Some(reader) = self.reader.get() {
+            return Ok(reader);
+        }
+        let _one_at_a_time = self.opening.lock();
+        if self.reader.get().is_none() {
+            let opened = self.open()?;
+            let _ = self.reader.set(opened);
+        }
+        Ok(self.reader.get().expect("set above, under the lock"))
+    }
+
+    fn open(&self) -> Result<HFileReader> {
+        let file = self.env.storage.open(&self.path).map_err(Error::io("open", &self.path))?;
+        let options = ReadOptions { seq_override: self.meta.seq_override, ..ReadOptions::default() };
+        let reader = HFileReader::open(file, options).map_err(|error| self.explain(error, None))?;
+        if reader.cells() != self.meta.cells {
+            let what =
+                format!("the manifest gives it {} cells, its trailer {}", self.meta.cells, reader.cells());
+            return Err(self.damage(0, what, None));
+        }
+        Ok(reader)
+    }
+
+    /// Block `index`, from the cache or from storage.
+    pub(crate) fn block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
+        if let Some(block) = access.cache.get(self.meta.id, index) {
+            access.counters.blocks_cached.fetch_add(1, Relaxed);
+            return Ok(block);
+        }
+        let reader = self.reader()?;
+        let block = reader.read_block(index).map_err(|error| self.explain(error, Some(index)))?;
+        let block = Arc::new(block);
+        let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
+        access.counters.blocks_read.fetch_add(1, Relaxed);
+        access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
+        if access.fill_cache {
+            access.cache.insert(self.meta.id, index, &block);
+        }
+        Ok(block)
+    }
+
+    pub(crate) fn explained<T>(&self, result: basalt_hfile::Result<T>) -> Result<T> {
+        result.map_err(|error| self.explain(error, None))
+    }
+
+    /// Adds what the file layer does not know: the table, and the rows concerned.
+    fn explain(&self, error: basalt_hfile::Error, block: Option<usize>) -> Error {
+        match error {
+            basalt_hfile::Error::Corrupt { offset, what, .. } => self.damage(offset, what, block),
+            basalt_hfile::Error::Io { source, .. } => Error::io("read", &self.path)(source),
+            other => Error::Invalid(other.to_string()),
+        }
+    }
+
+    fn damage(&self, offset: u64, what: String, block: Option<usize>) -> Error {
+        let range = block.and_then(|index| self.block_range(index)).unwrap_or_else(|| self.key_range());
+        let table = Some(self.table.to_string());
+        Error::Corrupt(Arc::new(Corruption {
+            file: self.path.clone(),
+            offset,
+            table,
+            range: Some(range),
+            what,
+        }))
+    }
+
+    /// The rows of the file.
+    fn key_range(&self) -> KeyRange {
+        let end = KeyRange::point(self.meta.last_row.clone()).end;
+        KeyRange { start: self.meta.first_row.clone(), end }
+    }
+
+    /// The rows that block `index` may hold. The row of the next index key counts as well when that key
+    /// begins in the middle of a row.
+    fn block_range(&self, index: usize) -> Option<KeyRange> {
+        let reader = self.reader.get()?;
+        let start = Bytes::copy_from_slice(reader.block_first_row(index).ok()?);
+        let end = if index + 1 < reader.block_count().ok()? {
+            KeyRange::point(Bytes::copy_from_slice(reader.block_first_row(index + 1).ok()?)).end
+        } else {
+            self.key_range().end
+        };
+        Some(KeyRange { start, end })
+    }
+}
+
+impl fmt::Debug for StoreFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreFile")
+            .field("path", &self.path)
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for StoreFile {
+    fn drop(&mut self) {
+        if self.obsolete.load(Relaxed) {
+            // A file that stays behind is found and removed when the database is opened next.
+            let _ = self.env.storage.remove(&self.path);
+        }
+    }
+}
+
+/// How a reader reads: through which cache, and what it counts.
+#[derive(Debug, Clone)]
+pub struct ReadAccess {
+    /// Looked into before every read.
+    pub cache: Arc<BlockCache>,
+    /// Put what was read into the cache. Off for compactions and for scans larger than the cache.
+    pub fill_cache: bool,
+    /// Counted up while reading.
+    pub counters: Arc<ReadCounters>,
+}
+
+/// What a reader has done so far; read from other threads for progress.
+#[derive(Debug, Default)]
+pub struct ReadCounters {
+    /// Rows handed out.
+    pub rows: AtomicU64,
+    /// Cells handed out.
+    pub cells: AtomicU64,
+    /// Bytes read from storage.
+    pub bytes_read: AtomicU64,
+    /// Blocks read from storage.
+    pub blocks_read: AtomicU64,
+    /// Blocks found in the cache.
+    pub blocks_cached: AtomicU64,
+}
+
+/// The cells of one file.
+#[derive(Debug)]
+pub(crate) struct FileSource {
+    file: Arc<StoreFile>,
+    access: ReadAccess,
+    /// Newer cells are left out; `None` when the file has none.
+    seq_max: Option<Seq>,
+    /// Where to go first, until a block was found that holds it.
+    seek_row: Option<Vec<u8>>,
+    /// Next block to read.
+    next: Option<usize>,
+    /// The block in hand and the cells in it that were not handed out.
+    current: Option<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    index: usize,
+    block: Arc<CellBlock>,
+    at: usize,
+}
+
+impl FileSource {
+    /// Cells of `file` up to the commit `seq_max`.
+    pub(crate) fn new(file: Arc<StoreFile>, access: ReadAccess, seq_max: Seq) -> Self {
+        let seq_max = Some(seq_max).filter(|seq_max| *seq_max < file.meta.seq_max);
+        Self { file, access, seq_max, seek_row: Some(Vec::new()), next: None, current: None }
+    }
+
+    /// Makes sure that a block with cells not handed out is in hand; false at the end.
+    fn load(&mut self, end: Option<&[u8]>) -> Result<bool> {
+        loop {
+            if self.current.as_ref().is_some_and(|current| current.at < current.block.len()) {
+                return Ok(true);
+            }
+            let Some(index) = self.next_block()? else { return Ok(false) };
+            let file = Arc::clone(&self.file);
+            let reader = file.reader()?;
+            if index >= file.explained(reader.block_count())? {
+                return Ok(false);
+            }
+            if let Some(end) = end
+                && file.explained(reader.block_first_row(index))? >= end
+            {
+                return Ok(false);
+            }
+            self.next = Some(index + 1);
+            let block = match self.current.take() {
+                Some(current) if current.index == index => current.block,
+                _ => self.file.block(index, &self.access)?,
+            };
+            let at = self.seek_row.as_ref().map_or(0, |row| block.lower_bound_row(row));
+            if at < block.len() {
+                self.seek_row = None;
+            }
+            self.current = Some(Current { index, block, at });
+        }
+    }
+
+    fn next_block(&mut self) -> Result<Option<usize>> {
+        if self.next.is_none() {
+            let row = self.seek_row.as_deref().unwrap_or_default();
+            if row > &self.file.meta.last_row[..] {
+                return Ok(None);
+            }
+            self.next = self.file.explained(self.file.reader()?.find_block(row))?;
+        }
+        Ok(self.next)
+    }
+}
+
+impl CellSource for FileSource {
+    fn seek(&mut self, row: &[u8]) {
+        self.seek_row = Some(row.to_vec());
+        self.next = None;
+        if let Some(current) = &mut self.current {
+            current.at = current.block.len();
+        }
+    }
+
+    fn next_run(&mut self, end: Option<&[u8]>) -> Result<Option<CellRun>> {
+        loop {
+            if !self.load(end)? {
+                return Ok(None);
+            }
+            let current = self.current.as_mut().expect("loaded above");
+            let cells = match self.seq_max {
+                None => current.at..current.block.len(),
+                Some(seq_max) => visible(&current.block, current.at, seq_max),
+            };
+            current.at = cells.end;
+            if !cells.is_empty() {
+                return Ok(Some(CellRun { block: Arc::clone(&current.block), cells }));
+            }
+        }
+    }
+
+    fn timestamp_min(&self) -> i64 {
+        self.file.meta.timestamp_min
+    }
+}
+
+/// The next cells from `at` on, in a row, that are not newer than `seq_max`; empty at the block's end.
+fn visible(block: &CellBlock, at: usize, seq_max: Seq) -> std::ops::Range<usize> {
+    let slots = &block.slots[at..];
+    let skipped = slots.iter().take_while(|slot| slot.seq > seq_max).count();
+    let taken = slots[skipped..].iter().take_while(|slot| slot.seq <= seq_max).count();
+    at + skipped..at + skipped + taken
+}
+
+/// Files whose rows do not overlap, one after the other; a file is opened when the reader comes to it.
+#[derive(Debug)]
+pub(crate) struct FileListSource {
+    files: Vec<Arc<StoreFile>>,
+    access: ReadAccess,
+    seq_max: Seq,
+    seek_row: Vec<u8>,
+    next: usize,
+    current: Option<FileSource>,
+}
+
+impl FileListSource {
+    /// `files` are sorted by row.
+    pub(crate) fn new(files: Vec<Arc<StoreFile>>, access: ReadAccess, seq_max: Seq) -> Self {
+        assert!(files.windows(2).all(|pair| pair[0].meta.last_row < pair[1].meta.first_row));
+        Self { files, access, seq_max, seek_row: Vec::new(), next: 0, current: None }
+    }
+}
+
+impl CellSource for FileListSource {
+    fn seek(&mut self, row: &[u8]) {
+        let file = self.files.partition_point(|file| file.meta.last_row < row);
+        if self.next != file + 1 {
+            self.current = None;
+        }
+        if let Some(current) = &mut self.current {
+            current.seek(row);
+        } else {
+            self.next = file;
+        }
+        self.seek_row = row.to_vec();
+    }
+
+    fn next_run(&mut self, end: Option<&[u8]>) -> Result<Option<CellRun>> {
+        loop {
+            if let Some(current) = &mut self.current {
+                if let Some(run) = current.next_run(end)? {
+                    return Ok(Some(run));
+                }
+                self.current = None;
+            }
+            let Some(file) = self.files.get(self.next) else { return Ok(None) };
+            if end.is_some_and(|end| file.meta.first_row >= end) {
+                return Ok(None);
+            }
+            let mut source = FileSource::new(Arc::clone(file), self.access.clone(), self.seq_max);
+            source.seek(&self.seek_row);
+            self.current = Some(source);
+            self.next += 1;
+        }
+    }
+
+    fn timestamp_min(&self) -> i64 {
+        self.files.iter().map(|file| file.meta.timestamp_min).min().unwrap_or(i64::MAX)
+    }
+}
+
+/// Divides files into as few lists as possible whose files do not overlap, each sorted by row.
+pub(crate) fn disjoint_lists(files: &[Arc<StoreFile>]) -> Vec<Vec<Arc<StoreFile>>> {
+    let mut files = files.to_vec();
+    files.sort_by(|a, b| a.meta.first_row.cmp(&b.meta.first_row).then(b.meta.id.cmp(&a.meta.id)));
+    let mut lists: Vec<Vec<Arc<StoreFile>>> = Vec::new();
+    for file in files {
+        let free = lists.iter_mut().find(|list| {
+            list.last().is_some_and(|last: &Arc<StoreFile>| last.meta.last_row < file.meta.first_row)
+        });
+        match free {
+            Some(list) => list.push(file),
+            None => lists.push(vec![file]),
+        }
+    }
+    lists
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Scans: the visible cells of some key ranges, in key order, in chunks of some thousands.
+//!
+//! Regions follow each other; inside a region each family is a stream of its own, and several families are
+//! merged by row so that a row's cells stay together. Nothing is read before the first chunk is asked for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use basalt_hfile::CellRun;
+use basalt_model::{KeyRange, Seq};
+
+use super::family::{FamilyInput, FamilyStream};
+use super::file::{ReadAccess, ReadCounters};
+use super::merge::Merge;
+use crate::Result;
+
+/// Cells after which a chunk ends; a block that is passed on whole may exceed it.
+const CHUNK_CELLS: usize = 8192;
+
+/// What a scan reads of one region.
+pub struct RegionInput {
+    /// The rows of the region.
+    pub range: KeyRange,
+    /// The families wanted, sorted by name.
+    pub families: Vec<FamilyInput>,
+}
+
+/// A scan under way. Each chunk holds visible cells in key order; chunks end anywhere, also inside a row.
+pub struct CellScan {
+    regions: VecDeque<RegionInput>,
+    /// Ranges wanted, sorted and disjoint.
+    ranges: Vec<KeyRange>,
+    access: ReadAccess,
+    seq_max: Seq,
+    /// The region being read, and which of its ranges comes next.
+    current: Option<(RegionStream, VecDeque<KeyRange>)>,
+    in_range: bool,
+}
+
+/// The families of a region.
+enum RegionStream {
+    One(Box<FamilyStream>),
+    Several(Merge<FamilyStream>),
+}
+
+impl RegionStream {
+    fn seek_range(&mut self, range: &KeyRange) {
+        match self {
+            Self::One(family) => family.seek_range(range),
+            Self::Several(merge) => merge.seek(range),
+        }
+    }
+
+    fn step(&mut self, out: &mut Vec<CellRun>) -> Result<bool> {
+        match self {
+            Self::One(family) => family.step(out),
+            Self::Several(merge) => {
+                let stretch = merge.next()?;
+                let more = stretch.is_some();
+                out.extend(stretch.map(|stretch| stretch.run));
+                Ok(more)
+            }
+        }
+    }
+}
+
+impl CellScan {
+    /// Scans `ranges` (sorted, disjoint) of `regions` (sorted) as of the commit `seq_max`.
+    pub fn new(regions: Vec<RegionInput>, ranges: Vec<KeyRange>, access: ReadAccess, seq_max: Seq) -> Self {
+        debug_assert!(
+            ranges.windows(2).all(|pair| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start))
+        );
+        Self { regions: regions.into(), ranges, access, seq_max, current: None, in_range: false }
+    }
+
+    /// The next chunk of visible cells, at least one cell, or `None` at the end.
+    pub fn next_runs(&mut self) -> Result<Option<Vec<CellRun>>> {
+        let mut runs = Vec::new();
+        let (mut counted, mut cells) = (0, 0);
+        while cells < CHUNK_CELLS {
+            if !self.step(&mut runs)? {
+                break;
+            }
+            // The last run may still grow; it is counted when another one follows or at the end.
+            while counted + 1 < runs.len() {
+                cells += runs[counted].cells.len();
+                counted += 1;
+            }
+            if runs.last().is_some_and(|last| cells + last.cells.len() >= CHUNK_CELLS) {
+                break;
+            }
+        }
+        let total: usize = runs.iter().map(|run| run.cells.len()).sum();
+        self.access.counters.cells.fetch_add(total as u64, Relaxed);
+        Ok(Some(runs).filter(|runs| !runs.is_empty()))
+    }
+
+    /// What the scan has read so far.
+    pub fn counters(&self) -> &Arc<ReadCounters> {
+        &self.access.counters
+    }
+
+    /// One stretch further; false at the end of everything.
+    fn step(&mut self, out: &mut Vec<CellRun>) -> Result<bool> {
+        loop {
+            if self.current.is_none() && !self.next_region() {
+                return Ok(false);
+            }
+            let (stream, ranges) = self.current.as_mut().expect("set by next_region");
+            if !self.in_range {
+                let Some(range) = ranges.pop_front() else {
+                    self.current = None;
+                    continue;
+                };
+                stream.seek_range(&range);
+                self.in_range = true;
+            }
+            if stream.step(out)? {
+                return Ok(true);
+            }
+            self.in_range = false;
+        }
+    }
+
+    fn next_region(&mut self) -> bool {
+        let Some(region) = self.regions.pop_front() else { return false };
+        let wanted = self.ranges.iter().map(|range| range.intersect(&region.range));
+        let ranges: VecDeque<KeyRange> = wanted.filter(|range| !range.is_empty()).collect();
+        let hull = KeyRange {
+            start: ranges.front().map(|range| range.start.clone()).unwrap_or_default(),
+            end: ranges.back().and_then(|range| range.end.clone()),
+        };
+        let stream = |family| FamilyStream::of_input(family, &hull, &self.access, self.seq_max);
+        let mut streams: Vec<FamilyStream> = region.families.into_iter().map(stream).collect();
+        let stream = match streams.len() {
+            1 => RegionStream::One(Box::new(streams.remove(0))),
+            _ => RegionStream::Several(Merge::new(streams)),
+        };
+        self.current = Some((stream, ranges));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;
