@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use basalt_model::{FrozenBatch, RowMutation, Seq, TableId, WriteBatch};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -80,7 +80,9 @@ pub(crate) struct CommitLine {
     log: Mutex<LogWriter>,
     log_id: u64,
     visible: AtomicU64,
+    visible_timestamp: AtomicI64,
     unflushed_bytes: AtomicU64,
+    undone: AtomicU64,
 }
 
 impl CommitLine {
@@ -94,13 +96,20 @@ impl CommitLine {
             log: Mutex::new(log),
             log_id,
             visible: AtomicU64::new(last_seq),
+            visible_timestamp: AtomicI64::new(last_timestamp),
             unflushed_bytes: AtomicU64::new(unflushed_bytes),
+            undone: AtomicU64::new(0),
         }
     }
 
     /// The newest commit that readers see.
     pub(crate) fn visible(&self) -> Seq {
         Seq(self.visible.load(Ordering::Acquire))
+    }
+
+    /// The newest timestamp that a visible commit got from the clock.
+    pub(crate) fn visible_timestamp(&self) -> i64 {
+        self.visible_timestamp.load(Ordering::Acquire)
     }
 
     /// Bytes in memtables, sealed ones included.
@@ -157,6 +166,18 @@ impl CommitLine {
         self.group.lock().failures.remove(&ticket.0).map_or(Ok(()), Err)
     }
 
+    /// How often commits were undone; only for comparison.
+    pub(crate) fn undone(&self) -> u64 {
+        self.undone.load(Ordering::Acquire)
+    }
+
+    /// Waits until every commit up to `seq` is durable; an error if one was undone since [`Self::undone`] said
+    /// `undone`. For answers that rest on a write which was still on its way.
+    pub(crate) fn wait_for_reader(&self, seq: Seq, undone: u64) -> Result<()> {
+        self.wait_resolved(seq);
+        if self.undone() == undone { Ok(()) } else { Err(Error::Conflict) }
+    }
+
     /// Waits until nothing is on its way and keeps it so while the guard lives.
     pub(crate) fn drain(&self) -> MutexGuard<'_, Sequencer> {
         loop {
@@ -195,6 +216,8 @@ impl CommitLine {
         let last = group.last().expect("a writer waits, so its batch is pending").seq_last;
         match self.write_group(&group) {
             Ok(()) => {
+                let timestamp = group.last().map_or(0, |pending| pending.timestamp);
+                self.visible_timestamp.store(timestamp, Ordering::Release);
                 self.visible.store(last.0, Ordering::Release);
                 (last, Vec::new())
             }
@@ -249,6 +272,7 @@ impl CommitLine {
     /// Step 4.
     fn undo(&self, group: Vec<Pending>, error: &Error) -> (Seq, Vec<(u64, Error)>) {
         let mut sequencer = self.sequencer.lock();
+        self.undone.fetch_add(1, Ordering::AcqRel);
         let behind = sequencer.pending.drain(..);
         let mut failures = Vec::new();
         let mut last = Seq(0);
@@ -271,11 +295,6 @@ impl Sequencer {
     /// The last number given out.
     pub(crate) fn last_seq(&self) -> Seq {
         Seq(self.last_seq)
-    }
-
-    /// The last timestamp given out.
-    pub(crate) fn last_timestamp(&self) -> i64 {
-        self.last_timestamp
     }
 
     /// Gives out a number for something that is not a batch.

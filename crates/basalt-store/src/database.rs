@@ -24,12 +24,19 @@ use crate::commit::CommitLine;
 use crate::env::{Env, LockGuard};
 use crate::error::{Corruption, Error, Result};
 use crate::manifest::store::ManifestStore;
+use crate::metrics::{MetricCounters, Metrics, TableStats};
+use crate::new_file::FileFactory;
 use crate::options::OpenOptions;
+use crate::read::{BlockCache, StoreFile};
 use crate::snapshot::Snapshot;
-use crate::version::Version;
+use crate::version::{TableVersion, Version};
+use upkeep::Upkeep;
 
+mod flush;
+pub(crate) mod ingest;
 mod open;
 mod tables;
+mod upkeep;
 mod write;
 
 /// A database that this process has open. Cheap to clone; the last clone that goes closes it.
@@ -51,7 +58,12 @@ pub(crate) struct Shared {
     pub(crate) commit: CommitLine,
     pub(crate) version: RwLock<Arc<Version>>,
     pub(crate) manifest: Mutex<ManifestStore>,
-    pub(crate) closed: AtomicBool,
+    pub(crate) files: Arc<FileFactory>,
+    pub(crate) cache: Arc<BlockCache>,
+    pub(crate) metrics: MetricCounters,
+    upkeep: Upkeep,
+    manifest_uncertain: Arc<AtomicBool>,
+    closed: AtomicBool,
     lock: Mutex<Option<Box<dyn LockGuard>>>,
     damage: Vec<Corruption>,
 }
@@ -61,6 +73,7 @@ impl Database {
     /// until [`Database::close`] or the last clone is dropped.
     pub fn open(path: &Path, options: OpenOptions) -> Result<Self> {
         let shared = open::open(path, options)?;
+        upkeep::start(&shared)?;
         Ok(Self { handle: Arc::new(Handle { shared }) })
     }
 
@@ -101,6 +114,39 @@ impl Database {
         let version = self.shared().version();
         version.names.values().map(|id| (*id, Arc::clone(&version.tables[id].descriptor))).collect()
     }
+
+    /// Sizes of a table, from what is known without reading it.
+    pub fn stats(&self, table: TableId) -> Result<TableStats> {
+        Ok(table_stats(self.shared().version().table(table)?))
+    }
+
+    /// Counters of this database since it was opened.
+    pub fn metrics(&self) -> Metrics {
+        let shared = self.shared();
+        Metrics {
+            unflushed_bytes: shared.commit.unflushed_bytes(),
+            wal_bytes: shared.commit.log().size_bytes(),
+            cache: shared.cache.stats(),
+            ..shared.metrics.read()
+        }
+    }
+}
+
+fn table_stats(table: &TableVersion) -> TableStats {
+    let mut stats = TableStats { regions: table.regions.len() as u64, ..TableStats::default() };
+    for region in &table.regions {
+        stats.memtable_bytes += region.memtable_bytes();
+        stats.memtable_rows += region.memtables().map(|memtable| memtable.len() as u64).sum::<u64>();
+        let rows = |files: &Vec<Arc<StoreFile>>| files.iter().map(|file| file.meta().rows).sum::<u64>();
+        stats.rows_estimate += region.files.values().map(rows).max().unwrap_or(0);
+        for (_, file) in region.all_files() {
+            stats.files += 1;
+            stats.cells += file.meta().cells;
+            stats.size_bytes += file.meta().size_bytes;
+        }
+    }
+    stats.rows_estimate += stats.memtable_rows;
+    stats
 }
 
 impl Shared {
@@ -124,17 +170,32 @@ impl Shared {
         Snapshot::new(Arc::clone(self), Arc::clone(&current), self.commit.visible())
     }
 
+    /// An error once the database is closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// An error if the database takes no changes.
     pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(Error::Closed);
+        self.check_open()?;
+        if self.options.read_only {
+            return Err(Error::ReadOnly);
         }
-        if self.options.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+        if self.manifest_uncertain.load(Ordering::Acquire) {
+            self.manifest.lock().settle()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        self.upkeep.stop();
         let synced = if self.options.read_only { Ok(()) } else { self.close_log() };
         self.lock.lock().take();
         synced

@@ -20,11 +20,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-mod file;
 mod local;
 pub mod sim;
 
-pub use file::{FileRead, FileWrite};
+pub use basalt_hfile::{FileRead, FileWrite};
 
 /// How much a sync has to make durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

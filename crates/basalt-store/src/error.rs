@@ -85,6 +85,9 @@ pub enum Error {
         /// The limit.
         limit_bytes: u64,
     },
+    /// A write that this operation had read failed before it was durable; the same call may be repeated.
+    #[error("the operation read a write that then failed; repeat it")]
+    Conflict,
     /// The database was closed.
     #[error("the database is closed")]
     Closed,
@@ -157,7 +160,7 @@ impl Error {
     /// flush has caught up, the other process has left.
     pub fn retryable(&self) -> bool {
         match self {
-            Error::OutOfSpace { .. } | Error::Overloaded { .. } | Error::Locked { .. } => true,
+            Error::OutOfSpace { .. } | Error::Overloaded { .. } | Error::Locked { .. } | Error::Conflict => true,
             Error::Io { source, .. } => {
                 matches!(source.kind(), io::ErrorKind::Interrupted | io::ErrorKind::TimedOut)
             }

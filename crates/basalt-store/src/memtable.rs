@@ -31,10 +31,25 @@ struct EntryKey {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Memtable {
     entries: RwLock<BTreeMap<EntryKey, RowMutation>>,
     size_bytes: AtomicU64,
+    /// No entry is of an earlier commit; `u64::MAX` while there are none.
+    seq_min: AtomicU64,
+    /// No entry is of a later commit.
+    seq_max: AtomicU64,
+}
+
+impl Default for Memtable {
+    fn default() -> Self {
+        Self {
+            entries: RwLock::default(),
+            size_bytes: AtomicU64::new(0),
+            seq_min: AtomicU64::new(u64::MAX),
+            seq_max: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Memtable {
@@ -45,6 +60,8 @@ impl Memtable {
         for (seq, mutation) in mutations {
             added += mutation.entry().len() as u64 + ENTRY_OVERHEAD;
             let key = EntryKey { row: mutation.row_bytes(), seq: Reverse(seq) };
+            self.seq_min.fetch_min(seq.0, Relaxed);
+            self.seq_max.fetch_max(seq.0, Relaxed);
             let before = entries.insert(key, mutation);
             assert!(before.is_none(), "two mutations of one row share a sequence number");
         }
@@ -73,11 +90,16 @@ impl Memtable {
         self.entries.read().len()
     }
 
-    /// First and last commit of an entry.
+    /// No entry is of a commit outside of these two; `None` if nothing was ever inserted.
     pub(crate) fn seq_range(&self) -> Option<(Seq, Seq)> {
+        let (min, max) = (self.seq_min.load(Relaxed), self.seq_max.load(Relaxed));
+        (min <= max).then_some((Seq(min), Seq(max)))
+    }
+
+    /// True if a cell has tags.
+    pub(crate) fn has_tags(&self) -> bool {
         let entries = self.entries.read();
-        let seqs = || entries.keys().map(|key| key.seq.0);
-        Some((seqs().min()?, seqs().max()?))
+        entries.values().any(|mutation| mutation.borrow().cells(Seq(0)).any(|cell| !cell.tags.is_empty()))
     }
 
     /// Some rows, evenly spread over the entries, for cutting a scan into parts.

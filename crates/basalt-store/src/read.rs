@@ -33,6 +33,7 @@ mod source;
 mod testing;
 
 pub use cache::{BlockCache, CacheStats};
+pub(crate) use family::FamilyStream;
 pub use family::{BoxedSource, FamilyInput};
 pub use file::{ReadAccess, ReadCounters, StoreFile};
 pub use get::get_row;

@@ -3,10 +3,15 @@
 
 use std::sync::Arc;
 
-use basalt_model::Seq;
+use basalt_hfile::CellRun;
+use basalt_model::{KeyRange, Seq, TableDescriptor, TableId, TableName};
 
 use crate::database::Shared;
+use crate::error::Result;
+use crate::read::{CellScan, ReadAccess, Segment};
 use crate::version::Version;
+
+pub(crate) mod read;
 
 /// Sees exactly the batches up to its sequence number, for as long as it lives, and keeps the files alive that
 /// hold them. Cheap to clone and to send.
@@ -17,6 +22,25 @@ pub struct Snapshot {
     seq: Seq,
 }
 
+/// What to scan and how.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// Rows wanted, sorted and disjoint. Default: all.
+    pub ranges: Vec<KeyRange>,
+    /// Families wanted; `None` for all. Default `None`.
+    pub families: Option<Vec<String>>,
+    /// Versions wanted per column, at most as many as the family keeps. Default 1.
+    pub versions: u32,
+    /// Put the blocks that are read into the cache. Default true; false for scans larger than the cache.
+    pub cache: bool,
+}
+
+impl Default for ScanOptions {
+    fn default() -> Self {
+        Self { ranges: vec![KeyRange::all()], families: None, versions: 1, cache: true }
+    }
+}
+
 impl Snapshot {
     pub(crate) fn new(shared: Arc<Shared>, version: Arc<Version>, seq: Seq) -> Self {
         Self { shared, version, seq }
@@ -25,6 +49,32 @@ impl Snapshot {
     /// The newest commit that the snapshot shows.
     pub fn seq(&self) -> Seq {
         self.seq
+    }
+
+    /// The table of this name, as it was.
+    pub fn table(&self, name: &TableName) -> Result<(TableId, Arc<TableDescriptor>)> {
+        let table = self.version.table_named(name)?;
+        Ok((table.id, Arc::clone(&table.descriptor)))
+    }
+
+    /// The visible cells of some key ranges, in key order.
+    pub fn scan(&self, table: TableId, options: &ScanOptions) -> Result<CellScan> {
+        read::scan(&self.shared, &self.version, table, options, self.seq)
+    }
+
+    /// The visible cells of one row, in key order; none if there is no such row.
+    pub fn get_row(&self, table: TableId, row: &[u8]) -> Result<Vec<CellRun>> {
+        read::row(&self.shared, &self.version, table, row, self.seq)
+    }
+
+    /// Cuts `ranges` (sorted, disjoint) into about `wanted` parts of about equal bytes, for parallel scans.
+    pub fn segments(&self, table: TableId, ranges: &[KeyRange], wanted: usize) -> Result<Vec<Segment>> {
+        read::segments(&self.version, table, ranges, wanted)
+    }
+
+    /// How this database reads, with counters of their own.
+    pub(crate) fn access(&self, fill_cache: bool) -> ReadAccess {
+        read::access(&self.shared, fill_cache)
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A [`Version`] is a value behind an `Arc`: changes (a sealed memtable, a flush, a compaction, a new table)
 //! make a new one that shares all that stayed. A snapshot is a version and a sequence number. Files that no
-//! version holds any more and that the manifest has dropped remove themselves ([`LiveFile`]).
+//! version holds any more and that the manifest has dropped remove themselves
+//! ([`StoreFile::mark_obsolete`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +14,8 @@ use basalt_model::{KeyRange, TableDescriptor, TableId, TableName};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::memtable::Memtable;
+use crate::read::StoreFile;
 
-mod live_file;
-
-pub(crate) use live_file::LiveFile;
 
 /// All tables.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +45,7 @@ pub(crate) struct RegionVersion {
     /// Wait to be flushed, oldest first.
     pub(crate) sealed: Vec<Arc<Memtable>>,
     /// Files by family, newest first.
-    pub(crate) files: BTreeMap<String, Vec<Arc<LiveFile>>>,
+    pub(crate) files: BTreeMap<String, Vec<Arc<StoreFile>>>,
 }
 
 impl Version {
@@ -101,6 +100,11 @@ impl TableVersion {
 }
 
 impl RegionVersion {
+    /// A region without data.
+    pub(crate) fn new(id: RegionId, table: TableId, range: KeyRange, dir: Arc<str>) -> Self {
+        Self { id, table, range, dir, active: Arc::default(), sealed: Vec::new(), files: BTreeMap::new() }
+    }
+
     /// All memtables, newest first.
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active).chain(self.sealed.iter().rev())
@@ -112,7 +116,7 @@ impl RegionVersion {
     }
 
     /// All files with their family.
-    pub(crate) fn all_files(&self) -> impl Iterator<Item = (&str, &Arc<LiveFile>)> {
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = (&str, &Arc<StoreFile>)> {
         self.files.iter().flat_map(|(family, files)| files.iter().map(move |file| (family.as_str(), file)))
     }
 }

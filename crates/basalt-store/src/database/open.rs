@@ -4,7 +4,7 @@
 //! 1. Look whether the directory is a database, before anything is created in it.
 //! 2. Take the lock; look again, now that nobody else changes it.
 //! 3. Remove files that no manifest names: they belong to flushes, compactions and loads that never counted.
-//! 4. Open the files, replay the log into memtables, cut its torn tail.
+//! 4. Replay the log into memtables, cut its torn tail. Store files are opened when they are first read.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,15 +15,19 @@ use basalt_model::{RowMutation, Seq, TableId};
 use parking_lot::{Mutex, RwLock};
 
 use super::Shared;
+use super::upkeep::Upkeep;
 use crate::commit::{CommitLine, assign_seqs};
 use crate::env::{Env, LockError, LockGuard, LockMode};
 use crate::error::{Corruption, Error, Result};
 use crate::layout;
 use crate::manifest::store::{Found, ManifestStore, find};
-use crate::manifest::{Manifest, RegionEntry};
+use crate::manifest::{FileMeta, Manifest, RegionEntry};
 use crate::memtable::Memtable;
 use crate::options::{OpenOptions, Recovery};
-use crate::version::{LiveFile, RegionVersion, TableVersion, Version};
+use crate::metrics::MetricCounters;
+use crate::new_file::FileFactory;
+use crate::read::{BlockCache, StoreFile};
+use crate::version::{RegionVersion, TableVersion, Version};
 use crate::wal::frame::Section;
 use crate::wal::recover::{LogReader, Recovered, repair};
 use crate::wal::writer::LogWriter;
@@ -41,7 +45,7 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     if !options.read_only && damage.is_empty() {
         remove_orphans(&env, path, manifest.current());
     }
-    let version = open_version(&env, path, manifest.current())?;
+    let version = open_version(&env, path, manifest.current());
     let (recovered, timestamp) = replay(&env, path, manifest.current(), &version, &options)?;
     if !options.read_only {
         repair(&env, path, &recovered)?;
@@ -53,12 +57,18 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     let (segments, next_segment) = (recovered.segments, recovered.next_segment);
     let log = LogWriter::new(env.clone(), path.to_owned(), log_id, segment_bytes, segments, next_segment);
     let unflushed_bytes = version.regions().map(|region| region.memtable_bytes()).sum();
+    let next_file = current.next_file;
     Ok(Arc::new(Shared {
+        files: Arc::new(FileFactory::new(env.clone(), path.to_owned(), next_file)),
+        cache: Arc::new(BlockCache::new(options.cache_bytes())),
+        upkeep: Upkeep::default(),
+        metrics: MetricCounters::default(),
         commit: CommitLine::new(log, log_id, last_seq, timestamp, unflushed_bytes),
         env,
         root: path.to_owned(),
         options,
         version: RwLock::new(Arc::new(version)),
+        manifest_uncertain: manifest.uncertain_flag(),
         manifest: Mutex::new(manifest),
         closed: AtomicBool::new(false),
         lock: Mutex::new(lock),
@@ -134,39 +144,28 @@ fn remove_unknown(env: &Env, dir: &Path, known: &dyn Fn(&Path) -> bool) -> bool 
     empty
 }
 
-fn open_version(env: &Env, root: &Path, manifest: &Manifest) -> Result<Version> {
+fn open_version(env: &Env, root: &Path, manifest: &Manifest) -> Version {
     let mut version = Version::default();
     for entry in &manifest.tables {
-        let mut regions = Vec::new();
-        for region in manifest.regions.iter().filter(|region| region.table == entry.id) {
-            regions.push(Arc::new(open_region(env, root, region)?));
-        }
+        let name: Arc<str> = entry.descriptor.name.to_string().into();
+        let own = manifest.regions.iter().filter(|region| region.table == entry.id);
+        let mut regions: Vec<_> = own.map(|region| Arc::new(open_region(env, root, region, &name))).collect();
         regions.sort_by(|a, b| a.range.start.cmp(&b.range.start));
         version.put_table(TableVersion { id: entry.id, descriptor: Arc::new(entry.descriptor.clone()), regions });
     }
-    Ok(version)
+    version
 }
 
-fn open_region(env: &Env, root: &Path, entry: &RegionEntry) -> Result<RegionVersion> {
-    let mut region = RegionVersion {
-        id: entry.id,
-        table: entry.table,
-        range: entry.range.clone(),
-        dir: entry.dir.as_str().into(),
-        active: Arc::default(),
-        sealed: Vec::new(),
-        files: Default::default(),
-    };
+fn open_region(env: &Env, root: &Path, entry: &RegionEntry, table: &Arc<str>) -> RegionVersion {
+    let mut region = RegionVersion::new(entry.id, entry.table, entry.range.clone(), entry.dir.as_str().into());
     for (family, metas) in &entry.families {
-        let mut files = Vec::with_capacity(metas.len());
-        for meta in metas {
+        let open = |meta: &FileMeta| {
             let path = layout::file_path(root, &entry.dir, family, meta.id);
-            let file = env.storage.open(&path).map_err(Error::io("open", &path))?;
-            files.push(Arc::new(LiveFile::new(meta.clone(), path, file, Arc::clone(&env.storage))));
-        }
-        region.files.insert(family.clone(), files);
+            Arc::new(StoreFile::new(env.clone(), path, Arc::clone(table), meta.clone()))
+        };
+        region.files.insert(family.clone(), metas.iter().map(open).collect());
     }
-    Ok(region)
+    region
 }
 
 /// Step 4. Fills the active memtables with what the files do not have yet.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::layout;
 use crate::manifest::{RegionEntry, TableEntry};
+use crate::new_file::writer_options;
 use crate::version::{RegionVersion, TableVersion};
 
 impl Database {
@@ -38,15 +39,7 @@ impl Database {
             manifest.tables.push(TableEntry { id, descriptor: descriptor.clone() });
             manifest.regions.push(entry.clone());
         })?;
-        let region = RegionVersion {
-            id: region,
-            table: id,
-            range: entry.range,
-            dir: entry.dir.into(),
-            active: Arc::default(),
-            sealed: Vec::new(),
-            files: BTreeMap::new(),
-        };
+        let region = RegionVersion::new(region, id, entry.range, entry.dir.into());
         let table = TableVersion { id, descriptor: Arc::new(descriptor), regions: vec![Arc::new(region)] };
         shared.edit_version(|version| version.put_table(table));
         Ok(id)
@@ -141,6 +134,9 @@ fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
                 "family {:?} keeps {} to {} versions; expected at least 1, and the minimum not above it",
                 family.name, family.versions_min, family.versions_max
             ));
+        }
+        if let Err(error) = writer_options(family) {
+            wrong.push(error.to_string());
         }
         if family.ttl_secs == Some(0) {
             wrong.push(format!("family {:?} has a TTL of 0 seconds; expected at least 1", family.name));

@@ -2,10 +2,13 @@
 //! Writes: what is checked before a batch may be sequenced, and where its rows go.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
+use basalt_hfile::CellRun;
 use basalt_model::{FrozenBatch, Seq, TableId, WriteBatch};
 
 use super::{Database, Shared};
+use crate::snapshot::read;
 use crate::commit::{BATCH_BYTES_MAX, Target};
 use crate::env::SyncKind;
 use crate::error::{Error, Result};
@@ -22,13 +25,50 @@ impl Database {
             return Ok(shared.commit.visible());
         }
         shared.check_batch(&batch, &shared.version())?;
+        shared.admit()?;
+        let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
         let ticket = {
             let mut sequencer = shared.commit.sequencer();
-            shared.check_writable()?;
+            shared.check_open()?;
             shared.sequence(&mut sequencer, batch, durability)?
         };
         shared.commit.wait(ticket)?;
+        shared.count_write(rows, bytes);
         Ok(ticket)
+    }
+
+    /// Reads one row and writes what `change` makes of it, with no other write to the database in between:
+    /// what a counter, a sequence or a conditional write needs. `change` sees the visible cells of the row in
+    /// key order and may return a batch of any rows and tables, or nothing. It runs while all writers wait,
+    /// so it must be quick and must not write itself. Returns the commit, if there was something to write.
+    pub fn update(
+        &self,
+        table: TableId,
+        row: &[u8],
+        durability: Durability,
+        change: impl FnOnce(&[CellRun]) -> Result<Option<WriteBatch>>,
+    ) -> Result<Option<Seq>> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        shared.admit()?;
+        let mut sequencer = shared.commit.sequencer();
+        shared.check_open()?;
+        let (last, undone) = (sequencer.last_seq(), shared.commit.undone());
+        let version = shared.version();
+        // Also what is on its way: it is before this write in the log, and undone only together with it.
+        let current = read::row(shared, &version, table, row, last)?;
+        let Some(batch) = change(&current)?.filter(|batch| !batch.is_empty()) else {
+            drop(sequencer);
+            // The answer may rest on a write that is not durable yet.
+            return shared.commit.wait_for_reader(last, undone).map(|()| None);
+        };
+        shared.check_batch(&batch, &version)?;
+        let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
+        let ticket = shared.sequence(&mut sequencer, batch, durability)?;
+        drop(sequencer);
+        shared.commit.wait(ticket)?;
+        shared.count_write(rows, bytes);
+        Ok(Some(ticket))
     }
 
     /// Makes everything that was acknowledged durable, [`Durability::Async`] writes included.
@@ -39,6 +79,12 @@ impl Database {
 }
 
 impl Shared {
+    fn count_write(&self, rows: u64, bytes: u64) {
+        self.metrics.batches_written.fetch_add(1, Relaxed);
+        self.metrics.rows_written.fetch_add(rows, Relaxed);
+        self.metrics.bytes_written.fetch_add(bytes, Relaxed);
+    }
+
     /// Gives the batch its numbers. The caller holds the sequencer and waits for the ticket afterwards.
     pub(super) fn sequence(
         &self,

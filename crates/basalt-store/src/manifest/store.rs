@@ -20,6 +20,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::env::{Env, SyncKind};
 use crate::error::{Error, Result};
@@ -40,7 +41,7 @@ pub(crate) struct ManifestStore {
     number: u64,
     /// Numbers of the files that may exist.
     on_disk: Vec<u64>,
-    uncertain: bool,
+    uncertain: Arc<AtomicBool>,
 }
 
 /// What a directory says about its manifests.
@@ -145,7 +146,7 @@ impl ManifestStore {
     /// Takes over what [`find`] found. Nothing is written before the first change.
     pub(crate) fn new(env: Env, root: PathBuf, current: Manifest, numbers: Vec<u64>) -> Self {
         let number = numbers.last().copied().unwrap_or(0);
-        Self { env, root, current: Arc::new(current), number, on_disk: numbers, uncertain: false }
+        Self { env, root, current: Arc::new(current), number, on_disk: numbers, uncertain: Arc::default() }
     }
 
     pub(crate) fn current(&self) -> &Arc<Manifest> {
@@ -154,13 +155,18 @@ impl ManifestStore {
 
     /// True while it is unknown which manifest an opening would find.
     pub(crate) fn uncertain(&self) -> bool {
-        self.uncertain
+        self.uncertain.load(Ordering::Acquire)
+    }
+
+    /// The flag behind [`ManifestStore::uncertain`], for writers that do not hold the manifest's lock.
+    pub(crate) fn uncertain_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.uncertain)
     }
 
     /// Makes a change durable. After an error the change is not in force, here or after an opening, unless
     /// [`ManifestStore::uncertain`] says so.
     pub(crate) fn change(&mut self, edit: impl FnOnce(&mut Manifest)) -> Result<Arc<Manifest>> {
-        if self.uncertain {
+        if self.uncertain() {
             self.settle()?;
         }
         let mut next = Manifest::clone(&self.current);
@@ -172,7 +178,7 @@ impl ManifestStore {
                 Ok(Arc::clone(&self.current))
             }
             Err(error) => {
-                if self.uncertain {
+                if self.uncertain() {
                     // If this fails as well, the flag stays and the next change or write tries again.
                     let _ = self.settle();
                 }
@@ -183,7 +189,7 @@ impl ManifestStore {
 
     /// Ends uncertainty by writing the content in force under a higher number.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        if self.uncertain {
+        if self.uncertain() {
             let current = Arc::clone(&self.current);
             self.write(&current)?;
         }
@@ -202,10 +208,10 @@ impl ManifestStore {
         }
         self.on_disk.push(number);
         let path = self.root.join(layout::manifest_name(number));
-        self.uncertain = true;
+        self.uncertain.store(true, Ordering::Release);
         storage.rename(&temporary, &path).map_err(Error::io("rename", &temporary))?;
         storage.sync_dir(&self.root).map_err(Error::io("sync", &self.root))?;
-        self.uncertain = false;
+        self.uncertain.store(false, Ordering::Release);
         self.remove_old();
         Ok(())
     }

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use super::Memtable;
 use crate::Result;
+use crate::read::CellSource;
 
 const FIRST_ROWS: usize = 16;
 const ROWS_MAX: usize = 1024;
@@ -40,15 +41,16 @@ impl MemtableCursor {
         Self { memtable, family, seq_max, next_row, rows: FIRST_ROWS, entries, ready }
     }
 
-    /// Stands before the first cell whose row is `>= row`.
-    pub(crate) fn seek_row(&mut self, row: &[u8]) {
+}
+
+impl CellSource for MemtableCursor {
+    fn seek(&mut self, row: &[u8]) {
         self.next_row = Some(Bytes::copy_from_slice(row));
         self.rows = FIRST_ROWS;
         self.ready.clear();
     }
 
-    /// The next cells below `end`.
-    pub(crate) fn next_cells(&mut self, end: Option<&[u8]>) -> Result<Option<CellRun>> {
+    fn next_run(&mut self, end: Option<&[u8]>) -> Result<Option<CellRun>> {
         loop {
             if let Some(run) = self.ready.pop_front() {
                 return Ok(Some(run));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use basalt_model::{TableId, WriteBatch};
 
 use super::*;
+use crate::read::CellSource;
 
 fn mutation(row: &str, cells: &[(&str, &str, i64, &str)]) -> RowMutation {
     let mut batch = WriteBatch::new();
@@ -17,9 +18,9 @@ fn mutation(row: &str, cells: &[(&str, &str, i64, &str)]) -> RowMutation {
 
 fn read(memtable: &Arc<Memtable>, family: Option<&str>, from: &str, end: Option<&str>, seq: u64) -> Vec<String> {
     let mut cursor = MemtableCursor::new(Arc::clone(memtable), family, Seq(seq));
-    cursor.seek_row(from.as_bytes());
+    cursor.seek(from.as_bytes());
     let mut found = Vec::new();
-    while let Some(run) = cursor.next_cells(end.map(str::as_bytes)).unwrap() {
+    while let Some(run) = cursor.next_run(end.map(str::as_bytes)).unwrap() {
         for i in run.cells {
             let cell = run.block.cell(i);
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -74,7 +75,7 @@ fn what_is_taken_out_leaves_neither_cells_nor_bytes() {
 #[test]
 fn a_block_is_plain_only_while_nothing_in_it_hides_anything() {
     let plain = |memtable: Arc<Memtable>| {
-        MemtableCursor::new(memtable, Some("f"), Seq(9)).next_cells(None).unwrap().unwrap().block.plain
+        MemtableCursor::new(memtable, Some("f"), Seq(9)).next_run(None).unwrap().unwrap().block.plain
     };
     assert!(!plain(sample()));
     let memtable = Memtable::default();

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a memtable to store files.
+//!
+//! 1. *Seal.* With the order of commits stopped, the active memtable becomes a sealed one and an empty one
+//!    takes its place. Every commit of the region up to this point is in sealed memtables or files.
+//! 2. *Wait* until those commits are durable or undone; now the sealed memtables do not change any more.
+//! 3. *Write* one file per family, and make it durable with its name.
+//! 4. *Swap.* One manifest change names the files, says that the log is not needed up to the seal, and names
+//!    the first segment that still is. Then the version follows, and the old segments go.
+//!
+//! A failure before 4 leaves sealed memtables; the next flush takes them along. A region that was dropped
+//! meanwhile has its new files removed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use basalt_model::{FamilyDescriptor, Seq, TableId};
+
+use super::{Database, Shared};
+use crate::error::Result;
+use crate::ids::RegionId;
+use crate::manifest::{FileMeta, Manifest};
+use crate::memtable::{Memtable, MemtableCursor};
+use crate::new_file::FinishedFile;
+use crate::read::{BoxedSource, CellSource, FamilyStream, Purpose, Rules, StoreFile};
+use crate::version::RegionVersion;
+
+impl Database {
+    /// Writes what is in memory to store files: of one table, or of all. Recovery is shorter afterwards.
+    pub fn flush(&self, table: Option<TableId>) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        for region in shared.region_ids(table)? {
+            shared.flush_region(region.0, region.1)?;
+        }
+        Ok(())
+    }
+}
+
+/// What step 1 found.
+struct Sealed {
+    region: Arc<RegionVersion>,
+    memtables: Vec<Arc<Memtable>>,
+    /// Everything up to here is sealed.
+    seq: Seq,
+}
+
+impl Shared {
+    /// The regions of one table, or of all.
+    pub(super) fn region_ids(&self, table: Option<TableId>) -> Result<Vec<(TableId, RegionId)>> {
+        let version = self.version();
+        let tables = match table {
+            Some(id) => vec![version.table(id)?],
+            None => version.tables.values().collect(),
+        };
+        Ok(tables.iter().flat_map(|table| table.regions.iter().map(|region| (table.id, region.id))).collect())
+    }
+
+    /// Flushes a region; false if it was empty or is gone.
+    pub(super) fn flush_region(&self, table: TableId, region: RegionId) -> Result<bool> {
+        let _one_at_a_time = self.upkeep.flushing.lock();
+        let Some(mut sealed) = self.seal(table, region) else { return Ok(false) };
+        self.commit.wait_resolved(sealed.seq);
+        // Commits after the last visible one were undone, but their frame may still be in a failed log. The
+        // next recovery decides about them for all regions alike, so this one must not claim to have them.
+        sealed.seq = sealed.seq.min(self.commit.visible());
+        let files = self.write_families(&sealed)?;
+        let swapped = self.swap_flushed(&sealed, files)?;
+        self.upkeep.flush_done();
+        Ok(swapped)
+    }
+
+    fn seal(&self, table: TableId, region: RegionId) -> Option<Sealed> {
+        let sequencer = self.commit.sequencer();
+        let seq = sequencer.last_seq();
+        self.edit_version(|version| {
+            version.edit_region(table, region, |region| {
+                if region.active.seq_range().is_some() {
+                    region.sealed.push(std::mem::take(&mut region.active));
+                }
+            })
+        });
+        drop(sequencer);
+        let version = self.version();
+        let found = version.table(table).ok()?.regions.iter().find(|known| known.id == region)?;
+        let memtables = found.sealed.clone();
+        (!memtables.is_empty()).then(|| Sealed { region: Arc::clone(found), memtables, seq })
+    }
+
+    fn write_families(&self, sealed: &Sealed) -> Result<Vec<(String, FinishedFile)>> {
+        let version = self.version();
+        let mut files = Vec::new();
+        // A table that was dropped meanwhile has nothing to write.
+        let Ok(table) = version.table(sealed.region.table) else { return Ok(files) };
+        let with_tags = sealed.memtables.iter().any(|memtable| memtable.has_tags());
+        for family in &table.descriptor.families {
+            let file = self.write_family(sealed, family, with_tags)?;
+            files.extend(file.map(|file| (family.name.clone(), file)));
+        }
+        Ok(files)
+    }
+
+    fn write_family(&self, sealed: &Sealed, family: &FamilyDescriptor, with_tags: bool) -> Result<Option<FinishedFile>> {
+        let newest_first = sealed.memtables.iter().rev();
+        let source = |memtable: &Arc<Memtable>| -> BoxedSource {
+            Box::new(MemtableCursor::new(Arc::clone(memtable), Some(&family.name), Seq(u64::MAX)))
+        };
+        let rules = Rules::new(family, self.env.now_ms());
+        let mut cells = FamilyStream::new(newest_first.map(source).collect(), rules, Purpose::CompactSome);
+        cells.seek(b"");
+        let mut file = None;
+        let mut target = None;
+        while let Some(run) = cells.next_run(None)? {
+            if target.is_none() {
+                let created = self.files.target(&sealed.region.dir, family, with_tags)?;
+                file = Some(created.create(true)?);
+                target = Some(created);
+            }
+            let file = file.as_mut().expect("created above");
+            for i in run.cells {
+                file.append(run.block.cell(i))?;
+            }
+        }
+        let (Some(file), Some(target)) = (file, target) else { return Ok(None) };
+        let seqs = sealed.memtables.iter().filter_map(|memtable| memtable.seq_range());
+        let (seq_min, seq_max) = seqs.fold((Seq(u64::MAX), Seq(0)), |(min, max), (a, b)| (min.min(a), max.max(b)));
+        let finished = file.finish(seq_min, seq_max.min(sealed.seq))?;
+        target.sync()?;
+        Ok(Some(finished))
+    }
+
+    fn swap_flushed(&self, sealed: &Sealed, mut files: Vec<(String, FinishedFile)>) -> Result<bool> {
+        let (table, region) = (sealed.region.table, sealed.region.id);
+        let mut manifest = self.manifest.lock();
+        let version = self.version();
+        let Ok(current) = version.table(table) else { return Ok(false) };
+        files.retain(|(family, _)| current.descriptor.families.iter().any(|known| known.name == *family));
+        let first_segment = self.first_segment_after(&sealed.memtables);
+        files.iter_mut().for_each(|(_, file)| file.keep());
+        manifest.change(|manifest| {
+            self.note_progress(manifest);
+            manifest.first_segment = manifest.first_segment.max(first_segment);
+            let entry = manifest.region_mut(region).expect("dropped only under the manifest's lock");
+            entry.flushed_seq = sealed.seq;
+            for (family, file) in &files {
+                entry.families.entry(family.clone()).or_default().insert(0, file.meta.clone());
+            }
+        })?;
+        let name: Arc<str> = current.descriptor.name.to_string().into();
+        self.edit_version(|version| {
+            version.edit_region(table, region, |region| {
+                let flushed = |memtable: &Arc<Memtable>| sealed.memtables.iter().any(|done| Arc::ptr_eq(done, memtable));
+                region.sealed.retain(|memtable| !flushed(memtable));
+                for (family, file) in &files {
+                    let file = self.store_file(file.path().to_owned(), &name, &file.meta);
+                    region.files.entry(family.clone()).or_default().insert(0, file);
+                }
+            })
+        });
+        self.commit.release(sealed.memtables.iter().map(|memtable| memtable.size_bytes()).sum());
+        self.commit.log().remove_before(first_segment);
+        self.metrics.flushes.fetch_add(1, Relaxed);
+        let written: u64 = files.iter().map(|(_, file)| file.meta.size_bytes).sum();
+        self.metrics.flush_bytes.fetch_add(written, Relaxed);
+        Ok(true)
+    }
+
+    /// The first segment of the log that is needed once `flushed` is in files.
+    fn first_segment_after(&self, flushed: &[Arc<Memtable>]) -> u64 {
+        // Read first: whatever is visible now and in no memtable below is in files, so the log need not keep
+        // it. A commit that becomes visible later may go into a memtable behind our back.
+        let visible = self.commit.visible();
+        let version = self.version();
+        let waiting = version.regions().flat_map(|region| region.memtables());
+        let waiting = waiting.filter(|memtable| !flushed.iter().any(|done| Arc::ptr_eq(done, memtable)));
+        let oldest = waiting.filter_map(|memtable| memtable.seq_range()).map(|(oldest, _)| oldest).min();
+        let mut log = self.commit.log();
+        let Some(oldest) = oldest else {
+            // Nothing in the log is needed: end the open segment, so that it can go as well.
+            if log.open_segment_is_done(visible) {
+                // If that fails, the segment stays and so does what it holds.
+                let _ = log.finish_segment();
+            }
+            return log.first_needed(visible);
+        };
+        log.first_needed(Seq(oldest.0 - 1))
+    }
+
+    /// Writes down how far the numbers are.
+    pub(super) fn note_progress(&self, manifest: &mut Manifest) {
+        // The sequencer's lock may be held by the caller; what is visible is enough: later numbers are in
+        // the log, or were never acknowledged.
+        manifest.last_seq = manifest.last_seq.max(self.commit.visible());
+        manifest.last_timestamp = manifest.last_timestamp.max(self.commit.visible_timestamp());
+        manifest.next_file = manifest.next_file.max(self.files.next_file());
+    }
+
+    pub(super) fn store_file(&self, path: std::path::PathBuf, table: &Arc<str>, meta: &FileMeta) -> Arc<StoreFile> {
+        Arc::new(StoreFile::new(self.env.clone(), path, Arc::clone(table), meta.clone()))
+    }
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What happens behind the writes: flushes, compactions, and syncs of the log for writes that did not wait.
+//!
+//! Writers are slowed down smoothly: below three quarters of the memory for unflushed writes they pass, above
+//! it each waits up to a few milliseconds, at the limit they wait for a flush, at most
+//! [`OpenOptions::stall_ms_max`](crate::OpenOptions::stall_ms_max); then they get an error.
+//!
+//! A flush or compaction that fails is tried again after a pause. Nothing is lost by waiting: the log has it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use basalt_model::TableId;
+use parking_lot::{Condvar, Mutex};
+
+use super::Shared;
+use crate::env::{SyncKind, Task};
+use crate::error::{Error, Result};
+use crate::ids::RegionId;
+use crate::version::RegionVersion;
+
+/// Pause after a failed flush or compaction.
+const RETRY_MS: u64 = 1_000;
+/// Longest pause of a writer that is slowed down but not stopped.
+const SLOW_DOWN_MS_MAX: u64 = 5;
+
+/// State of the background threads.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    /// Held during a flush: one at a time.
+    pub(super) flushing: Mutex<()>,
+    /// Held during a compaction: one at a time.
+    pub(super) compacting: Mutex<()>,
+    state: Mutex<State>,
+    /// Something to do, or time to stop.
+    wake: Condvar,
+    /// A flush has ended.
+    flushed: Condvar,
+    flush_wanted: AtomicBool,
+    tasks: Mutex<Vec<Box<dyn Task>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stopping: bool,
+    flush_wanted: bool,
+    compaction_wanted: bool,
+    /// Why the last flush failed, until one succeeds.
+    flush_error: Option<Error>,
+}
+
+impl Upkeep {
+    pub(super) fn flush_done(&self) {
+        let mut state = self.state.lock();
+        state.flush_error = None;
+        state.compaction_wanted = true;
+        self.flushed.notify_all();
+        self.wake.notify_all();
+    }
+
+    /// Asks for compactions to be looked for.
+    pub(super) fn want_compaction(&self) {
+        self.state.lock().compaction_wanted = true;
+        self.wake.notify_all();
+    }
+
+    fn want_flush(&self) {
+        if !self.flush_wanted.swap(true, Ordering::AcqRel) {
+            self.state.lock().flush_wanted = true;
+            self.wake.notify_all();
+        }
+    }
+
+    /// Ends the threads and waits for them.
+    pub(super) fn stop(&self) {
+        self.state.lock().stopping = true;
+        self.wake.notify_all();
+        self.flushed.notify_all();
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.into_iter().for_each(|task| task.join());
+    }
+}
+
+/// Starts the threads, if the options want them.
+pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
+    if !shared.options.background || shared.options.read_only {
+        return Ok(());
+    }
+    for (name, body) in [
+        ("basalt-flush", flush_loop as fn(&Shared)),
+        ("basalt-log", log_loop as fn(&Shared)),
+    ] {
+        let own = Arc::clone(shared);
+        let task = shared.env.spawner.spawn(name, Box::new(move || body(&own)));
+        match task {
+            Ok(task) => shared.upkeep.tasks.lock().push(task),
+            Err(error) => {
+                let _ = shared.close();
+                return Err(Error::io("start a thread for", &shared.root)(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn flush_loop(shared: &Shared) {
+    let upkeep = &shared.upkeep;
+    loop {
+        {
+            let mut state = upkeep.state.lock();
+            while !state.stopping && !state.flush_wanted {
+                upkeep.wake.wait(&mut state);
+            }
+            if state.stopping {
+                return;
+            }
+            state.flush_wanted = false;
+            upkeep.flush_wanted.store(false, Ordering::Release);
+        }
+        while let Some((table, region)) = shared.next_flush() {
+            if let Err(error) = shared.flush_region(table, region) {
+                shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
+                upkeep.state.lock().flush_error = Some(error);
+                upkeep.flushed.notify_all();
+                if upkeep.pause(RETRY_MS) {
+                    return;
+                }
+                upkeep.want_flush();
+                break;
+            }
+        }
+    }
+}
+
+/// Syncs what asynchronous writes left and marks the log when it is idle.
+fn log_loop(shared: &Shared) {
+    while !shared.upkeep.pause(shared.options.async_sync_ms) {
+        let mut log = shared.commit.log();
+        if log.has_unsynced() && log.sync(SyncKind::Data).is_err() {
+            // The log says so to every writer from now on.
+            shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        log.mark();
+    }
+}
+
+impl Upkeep {
+    /// Waits; true if it is time to stop.
+    fn pause(&self, millis: u64) -> bool {
+        let mut state = self.state.lock();
+        let deadline = Duration::from_millis(millis);
+        // Other wake-ups shorten the pause, which does no harm, but `stopping` must not be missed.
+        if !state.stopping {
+            self.wake.wait_for(&mut state, deadline);
+        }
+        state.stopping
+    }
+}
+
+impl Shared {
+    /// Lets a write pass, slows it down, or refuses it, by how much memory waits to be flushed.
+    pub(super) fn admit(&self) -> Result<()> {
+        let limit = self.options.unflushed_bytes_max();
+        let used = self.commit.unflushed_bytes();
+        if used < self.options.memtable_bytes().min(limit / 2) {
+            return Ok(());
+        }
+        if !self.options.background {
+            return self.flush_inline(limit);
+        }
+        if self.next_flush().is_some() {
+            self.upkeep.want_flush();
+        }
+        let soft = limit / 4 * 3;
+        if used < soft {
+            return Ok(());
+        }
+        self.metrics.stalled_writes.fetch_add(1, Ordering::Relaxed);
+        if used < limit {
+            let millis = SLOW_DOWN_MS_MAX * (used - soft) / (limit - soft).max(1);
+            self.env.clock.sleep(Duration::from_millis(millis.max(1)));
+            return Ok(());
+        }
+        self.stall(limit)
+    }
+
+    fn flush_inline(&self, limit: u64) -> Result<()> {
+        while let Some((table, region)) = self.next_flush() {
+            if let Err(error) = self.flush_region(table, region) {
+                // Writes go on while there is memory: the log has them.
+                return if self.commit.unflushed_bytes() >= limit { Err(error) } else { Ok(()) };
+            }
+        }
+        Ok(())
+    }
+
+    fn stall(&self, limit_bytes: u64) -> Result<()> {
+        let deadline = self.env.clock.monotonic() + Duration::from_millis(self.options.stall_ms_max);
+        let mut state = self.upkeep.state.lock();
+        loop {
+            let unflushed_bytes = self.commit.unflushed_bytes();
+            if unflushed_bytes < limit_bytes {
+                return Ok(());
+            }
+            if state.stopping {
+                return Err(Error::Closed);
+            }
+            let left = deadline.saturating_sub(self.env.clock.monotonic());
+            if left.is_zero() {
+                return Err(state.flush_error.clone().unwrap_or(Error::Overloaded { unflushed_bytes, limit_bytes }));
+            }
+            self.upkeep.flushed.wait_for(&mut state, left);
+        }
+    }
+
+    /// The region that should be flushed next, if any: one that is full or was left behind by a failure; the
+    /// largest if memory runs short; the oldest if the log is too long.
+    fn next_flush(&self) -> Option<(TableId, RegionId)> {
+        let version = self.version();
+        let regions = || version.regions().filter(|region| region.memtable_bytes() > 0);
+        let full = |region: &&Arc<RegionVersion>| {
+            region.active.size_bytes() >= self.options.memtable_bytes() || !region.sealed.is_empty()
+        };
+        let found = regions().find(full);
+        let found = found.or_else(|| {
+            let short = self.commit.unflushed_bytes() >= self.options.unflushed_bytes_max() / 4 * 3;
+            short.then(|| regions().max_by_key(|region| region.memtable_bytes())).flatten()
+        });
+        let found = found.or_else(|| {
+            let long = self.commit.log().size_bytes() >= self.options.wal_bytes_max;
+            let oldest = |region: &&Arc<RegionVersion>| region.active.seq_range().map(|(oldest, _)| oldest);
+            long.then(|| regions().min_by_key(oldest)).flatten()
+        });
+        found.map(|region| (region.table, region.id))
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the database has done since it was opened.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::read::CacheStats;
+
+/// Counters as they are updated.
+#[derive(Debug, Default)]
+pub(crate) struct MetricCounters {
+    pub(crate) batches_written: AtomicU64,
+    pub(crate) rows_written: AtomicU64,
+    pub(crate) bytes_written: AtomicU64,
+    pub(crate) flushes: AtomicU64,
+    pub(crate) flush_bytes: AtomicU64,
+    pub(crate) compactions: AtomicU64,
+    pub(crate) compaction_bytes: AtomicU64,
+    pub(crate) ingested_bytes: AtomicU64,
+    pub(crate) stalled_writes: AtomicU64,
+    pub(crate) upkeep_failures: AtomicU64,
+}
+
+/// Counters and sizes at one moment. Bytes are bytes, everything else is a number of things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Batches acknowledged.
+    pub batches_written: u64,
+    /// Row mutations in them.
+    pub rows_written: u64,
+    /// Bytes of their cells, as the log stores them.
+    pub bytes_written: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Bytes of the files that flushes wrote.
+    pub flush_bytes: u64,
+    /// Compactions done.
+    pub compactions: u64,
+    /// Bytes of the files that compactions wrote.
+    pub compaction_bytes: u64,
+    /// Bytes of the files that bulk loads added.
+    pub ingested_bytes: u64,
+    /// Writes that had to wait for a flush.
+    pub stalled_writes: u64,
+    /// Background flushes, compactions and log syncs that failed.
+    pub upkeep_failures: u64,
+    /// Bytes in memtables.
+    pub unflushed_bytes: u64,
+    /// Bytes in the write-ahead log.
+    pub wal_bytes: u64,
+    /// The block cache.
+    pub cache: CacheStats,
+}
+
+/// What is known of a table without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TableStats {
+    /// Rows, about: a row that lies in several files or families is counted where it is counted most.
+    pub rows_estimate: u64,
+    /// Cells in store files, delete markers and hidden versions included.
+    pub cells: u64,
+    /// Bytes of store files.
+    pub size_bytes: u64,
+    /// Bytes in memtables.
+    pub memtable_bytes: u64,
+    /// Row mutations in memtables.
+    pub memtable_rows: u64,
+    /// Store files.
+    pub files: u64,
+    /// Regions.
+    pub regions: u64,
+}
+
+impl MetricCounters {
+    pub(crate) fn read(&self) -> Metrics {
+        Metrics {
+            batches_written: self.batches_written.load(Relaxed),
+            rows_written: self.rows_written.load(Relaxed),
+            bytes_written: self.bytes_written.load(Relaxed),
+            flushes: self.flushes.load(Relaxed),
+            flush_bytes: self.flush_bytes.load(Relaxed),
+            compactions: self.compactions.load(Relaxed),
+            compaction_bytes: self.compaction_bytes.load(Relaxed),
+            ingested_bytes: self.ingested_bytes.load(Relaxed),
+            stalled_writes: self.stalled_writes.load(Relaxed),
+            upkeep_failures: self.upkeep_failures.load(Relaxed),
+            ..Metrics::default()
+        }
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Store files in the making: created under a fresh id, written, made durable, and only then described by a
+//! [`FileMeta`] that a manifest may name. A file that is dropped before that removes itself.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use basalt_hfile::{BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
+use basalt_model::{CellRef, FamilyDescriptor, Seq};
+use parking_lot::Mutex;
+
+use crate::env::{Env, StorageFile, SyncKind};
+use crate::error::{Error, Result};
+use crate::ids::FileId;
+use crate::layout;
+use crate::manifest::FileMeta;
+
+/// Hands out file ids and makes directories; one per database.
+#[derive(Debug)]
+pub(crate) struct FileFactory {
+    env: Env,
+    root: PathBuf,
+    next_file: AtomicU64,
+    /// Directories that exist and whose names are durable.
+    known_dirs: Mutex<HashSet<PathBuf>>,
+}
+
+/// Where the files of one family of one region go and how they are written.
+#[derive(Debug, Clone)]
+pub(crate) struct FamilyTarget {
+    factory: Arc<FileFactory>,
+    dir: PathBuf,
+    options: WriterOptions,
+}
+
+/// A store file being written.
+pub(crate) struct NewFile {
+    env: Env,
+    id: FileId,
+    path: PathBuf,
+    /// `None` once finished or failed.
+    writer: Option<HFileWriter<Box<dyn StorageFile>>>,
+    created_ms: i64,
+    kept: bool,
+}
+
+impl FileFactory {
+    /// Hands out ids from `next_file` on.
+    pub(crate) fn new(env: Env, root: PathBuf, next_file: u64) -> Self {
+        Self { env, root, next_file: AtomicU64::new(next_file), known_dirs: Mutex::default() }
+    }
+
+    /// No file has this id yet.
+    pub(crate) fn next_file(&self) -> u64 {
+        self.next_file.load(Ordering::Relaxed)
+    }
+
+    /// The place for files of `family` in the region at `region_dir`. `with_tags` if a cell may have tags.
+    pub(crate) fn target(
+        self: &Arc<Self>,
+        region_dir: &str,
+        family: &FamilyDescriptor,
+        with_tags: bool,
+    ) -> Result<FamilyTarget> {
+        let dir = layout::family_dir(&self.root, region_dir, &family.name);
+        self.make_dir(&dir)?;
+        let options = WriterOptions { with_tags, ..writer_options(family)? };
+        Ok(FamilyTarget { factory: Arc::clone(self), dir, options })
+    }
+
+    /// Creates a directory and makes its name durable, and those of the directories above it.
+    fn make_dir(&self, dir: &Path) -> Result<()> {
+        let mut known = self.known_dirs.lock();
+        if known.contains(dir) {
+            return Ok(());
+        }
+        self.env.storage.create_dir(dir).map_err(Error::io("create", dir))?;
+        for parent in dir.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.root)) {
+            self.env.storage.sync_dir(parent).map_err(Error::io("sync", parent))?;
+        }
+        known.insert(dir.to_owned());
+        Ok(())
+    }
+}
+
+/// The options of a family's files, or what is wrong with its attributes.
+pub(crate) fn writer_options(family: &FamilyDescriptor) -> Result<WriterOptions> {
+    let unknown = |attribute: &str, value: &str| {
+        Error::Invalid(format!("family {:?} has {attribute} {value:?}, which is not known", family.name))
+    };
+    Ok(WriterOptions {
+        encoding: Encoding::from_name(&family.encoding)
+            .ok_or_else(|| unknown("DATA_BLOCK_ENCODING", &family.encoding))?,
+        compression: Compression::from_name(&family.compression)
+            .ok_or_else(|| unknown("COMPRESSION", &family.compression))?,
+        bloom: BloomKind::from_name(&family.bloom).ok_or_else(|| unknown("BLOOMFILTER", &family.bloom))?,
+        block_bytes: family.block_bytes,
+        ..WriterOptions::default()
+    })
+}
+
+impl FamilyTarget {
+    /// Begins a file. `with_seq` stores the sequence number of every cell.
+    pub(crate) fn create(&self, with_seq: bool) -> Result<NewFile> {
+        let env = self.factory.env.clone();
+        let id = FileId(self.factory.next_file.fetch_add(1, Ordering::Relaxed));
+        let path = self.dir.join(id.to_string());
+        let created_ms = env.now_ms();
+        let options = WriterOptions { create_time_ms: created_ms, with_seq, ..self.options.clone() };
+        let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
+        let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false };
+        new.writer = Some(HFileWriter::new(file, options).map_err(|error| new.explain(error))?);
+        Ok(new)
+    }
+
+    /// Makes the names of the finished files durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.factory.env.storage.sync_dir(&self.dir).map_err(Error::io("sync", &self.dir))
+    }
+}
+
+impl NewFile {
+    /// Appends a cell that does not sort before the last one.
+    #[inline]
+    pub(crate) fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
+        let writer = self.writer.as_mut().expect("a finished file is consumed");
+        writer.append(cell).map_err(|error| self.explain(error))
+    }
+
+    /// Bytes written so far, about.
+    pub(crate) fn size_so_far(&self) -> u64 {
+        self.writer.as_ref().map_or(0, HFileWriter::size_so_far)
+    }
+
+    /// Completes the file and makes its bytes durable; its cells come from the commits `seq_min` to
+    /// `seq_max`. Its name is not durable before [`FamilyTarget::sync`].
+    pub(crate) fn finish(mut self, seq_min: Seq, seq_max: Seq) -> Result<FinishedFile> {
+        let writer = self.writer.take().expect("a finished file is consumed");
+        let (summary, mut file) = writer.finish_into().map_err(|error| self.explain(error))?;
+        file.sync(SyncKind::All).map_err(Error::io("sync", &self.path))?;
+        assert!(summary.cells > 0, "files without cells are not written");
+        let meta = FileMeta {
+            id: self.id,
+            size_bytes: summary.size_bytes,
+            cells: summary.cells,
+            rows: summary.rows,
+            deletes: summary.deletes,
+            raw_bytes: summary.raw_bytes,
+            first_row: summary.first_row,
+            last_row: summary.last_row,
+            timestamp_min: summary.timestamp_min,
+            timestamp_max: summary.timestamp_max,
+            seq_min,
+            seq_max,
+            seq_override: None,
+            created_ms: self.created_ms,
+        };
+        Ok(FinishedFile { meta, file: self })
+    }
+
+    fn explain(&self, error: basalt_hfile::Error) -> Error {
+        match error {
+            basalt_hfile::Error::Io { source, .. } => Error::io("write", &self.path)(source),
+            other => Error::Invalid(format!("cannot write {}: {other}", self.path.display())),
+        }
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.kept {
+            // Best effort: an orphan is removed by the next opening.
+            let _ = self.env.storage.remove(&self.path);
+        }
+    }
+}
+
+/// A complete store file that no manifest names yet. Dropping it removes it.
+pub(crate) struct FinishedFile {
+    pub(crate) meta: FileMeta,
+    file: NewFile,
+}
+
+impl FinishedFile {
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// A manifest that names the file is being written: from now on it must not be removed.
+    pub(crate) fn keep(&mut self) {
+        self.file.kept = true;
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a version and a sequence number to the sources that a reader merges.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use basalt_hfile::CellRun;
+use basalt_model::{FamilyDescriptor, KeyRange, Seq, TableId};
+
+use super::ScanOptions;
+use crate::database::Shared;
+use crate::error::{Error, Result};
+use crate::memtable::MemtableCursor;
+use crate::read::{
+    self, Boundary, BoxedSource, CellScan, FamilyInput, ReadAccess, ReadCounters, RegionInput, Rules, Segment,
+};
+use crate::version::{RegionVersion, TableVersion, Version};
+
+/// Rows of a memtable that are sampled per wanted segment.
+const SAMPLES_PER_SEGMENT: usize = 16;
+
+pub(crate) fn access(shared: &Shared, fill_cache: bool) -> ReadAccess {
+    ReadAccess { cache: Arc::clone(&shared.cache), fill_cache, counters: Arc::new(ReadCounters::default()) }
+}
+
+pub(crate) fn scan(
+    shared: &Shared,
+    version: &Version,
+    table: TableId,
+    options: &ScanOptions,
+    seq: Seq,
+) -> Result<CellScan> {
+    let table = version.table(table)?;
+    let ranges = check_ranges(&options.ranges)?;
+    let families = wanted_families(table, options.families.as_deref())?;
+    let now_ms = shared.env.now_ms();
+    let wanted = |region: &&Arc<RegionVersion>| ranges.iter().any(|range| range.overlaps(&region.range));
+    let input = |region: &Arc<RegionVersion>| RegionInput {
+        range: region.range.clone(),
+        families: families.iter().map(|family| family_input(region, family, options.versions, now_ms, seq)).collect(),
+    };
+    let regions = table.regions.iter().filter(wanted).map(input).collect();
+    Ok(CellScan::new(regions, ranges, access(shared, options.cache), seq))
+}
+
+pub(crate) fn row(
+    shared: &Shared,
+    version: &Version,
+    table: TableId,
+    row: &[u8],
+    seq: Seq,
+) -> Result<Vec<CellRun>> {
+    let table = version.table(table)?;
+    let region = table.region_of(row);
+    let now_ms = shared.env.now_ms();
+    let input = |family: &FamilyDescriptor| family_input(region, family, 1, now_ms, seq);
+    let families = table.descriptor.families.iter().map(input).collect();
+    read::get_row(families, row, &access(shared, true), seq)
+}
+
+/// Sorted and disjoint, without empty ones; anything else is the caller's mistake.
+fn check_ranges(ranges: &[KeyRange]) -> Result<Vec<KeyRange>> {
+    let ranges: Vec<KeyRange> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
+    let apart = |pair: &[KeyRange]| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start);
+    if ranges.windows(2).all(apart) {
+        Ok(ranges)
+    } else {
+        Err(Error::Invalid("the key ranges of a scan must be sorted and must not overlap".into()))
+    }
+}
+
+fn wanted_families<'a>(table: &'a TableVersion, names: Option<&[String]>) -> Result<Vec<&'a FamilyDescriptor>> {
+    let families = &table.descriptor.families;
+    let Some(names) = names else { return Ok(families.iter().collect()) };
+    if let Some(name) = names.iter().find(|name| !families.iter().any(|family| family.name == **name)) {
+        let table = table.descriptor.name.clone();
+        return Err(Error::NoSuchFamily { table, family: name.clone() });
+    }
+    Ok(families.iter().filter(|family| names.contains(&family.name)).collect())
+}
+
+fn family_input(
+    region: &RegionVersion,
+    family: &FamilyDescriptor,
+    versions: u32,
+    now_ms: i64,
+    seq: Seq,
+) -> FamilyInput {
+    let mut rules = Rules::new(family, now_ms);
+    rules.versions_max = rules.versions_max.min(versions.max(1));
+    let memtables = region.memtables().filter(|memtable| !memtable.is_empty());
+    let source = |memtable| -> BoxedSource { Box::new(MemtableCursor::new(memtable, Some(&family.name), seq)) };
+    FamilyInput {
+        rules,
+        memtables: memtables.cloned().map(source).collect(),
+        files: region.files.get(&family.name).cloned().unwrap_or_default(),
+    }
+}
+
+pub(crate) fn segments(
+    version: &Version,
+    table: TableId,
+    ranges: &[KeyRange],
+    wanted: usize,
+) -> Result<Vec<Segment>> {
+    let table = version.table(table)?;
+    let ranges = check_ranges(ranges)?;
+    let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(Vec::new()) };
+    let hull = KeyRange { start: first.start.clone(), end: last.end.clone() };
+    let mut boundaries = Vec::new();
+    for region in table.regions.iter().filter(|region| region.range.overlaps(&hull)) {
+        for (_, file) in region.all_files() {
+            read::file_boundaries(file, &hull, wanted, &mut boundaries)?;
+        }
+        boundaries.extend(memtable_boundaries(region, wanted));
+    }
+    Ok(read::cut(&ranges, boundaries, wanted))
+}
+
+fn memtable_boundaries(region: &RegionVersion, wanted: usize) -> Vec<Boundary> {
+    let mut sums = BTreeMap::new();
+    for memtable in region.memtables() {
+        let rows = memtable.sample_rows(wanted * SAMPLES_PER_SEGMENT);
+        let share = memtable.size_bytes() / (rows.len() as u64 + 1);
+        for row in rows {
+            *sums.entry(row).or_insert(0) += share;
+        }
+    }
+    sums.into_iter().map(|(row, bytes)| Boundary { row, bytes }).collect()
+}

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The store from outside: what it promises, tried with a simulated file system.
+
+mod basics;
+mod support;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A database of text cells on a simulated file system.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use basalt_model::{CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, WriteBatch};
+use basalt_store::env::sim::SimStorage;
+use basalt_store::{Database, Env, OpenOptions, Result, ScanOptions, Snapshot};
+
+pub(crate) const ROOT: &str = "/db";
+
+/// Options without threads, so that a run is the same each time.
+pub(crate) fn options(storage: &SimStorage) -> OpenOptions {
+    let env = Env::with_storage(Arc::new(storage.clone()));
+    OpenOptions { env, create: true, background: false, ..OpenOptions::default() }
+}
+
+pub(crate) fn open(storage: &SimStorage) -> Result<Database> {
+    Database::open(Path::new(ROOT), options(storage))
+}
+
+pub(crate) fn descriptor(name: &str, families: &[&str]) -> TableDescriptor {
+    TableDescriptor {
+        name: TableName::in_default(name),
+        families: families.iter().map(|name| FamilyDescriptor::new(*name)).collect(),
+        schema: None,
+        attributes: BTreeMap::new(),
+    }
+}
+
+pub(crate) fn put(batch: &mut WriteBatch, table: TableId, row: &str, columns: &[(&str, &str)]) {
+    let mut builder = batch.row(table, row.as_bytes()).unwrap();
+    for (column, value) in columns {
+        let (family, qualifier) = column.split_once(':').unwrap();
+        builder.put(family.as_bytes(), qualifier.as_bytes(), LATEST_TIMESTAMP, value.as_bytes()).unwrap();
+    }
+    builder.finish();
+}
+
+pub(crate) fn delete_column(batch: &mut WriteBatch, table: TableId, row: &str, column: &str) {
+    let mut builder = batch.row(table, row.as_bytes()).unwrap();
+    let (family, qualifier) = column.split_once(':').unwrap();
+    builder.delete(family.as_bytes(), qualifier.as_bytes(), LATEST_TIMESTAMP, CellType::DeleteColumn).unwrap();
+    builder.finish();
+}
+
+pub(crate) fn one(table: TableId, row: &str, columns: &[(&str, &str)]) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    put(&mut batch, table, row, columns);
+    batch
+}
+
+/// Row, then column -> value.
+pub(crate) type Rows = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Everything a snapshot shows of a table.
+pub(crate) fn rows(snapshot: &Snapshot, table: TableId) -> Result<Rows> {
+    rows_in(snapshot, table, vec![KeyRange::all()])
+}
+
+pub(crate) fn rows_in(snapshot: &Snapshot, table: TableId, ranges: Vec<KeyRange>) -> Result<Rows> {
+    let mut scan = snapshot.scan(table, &ScanOptions { ranges, ..ScanOptions::default() })?;
+    let mut rows = Rows::new();
+    while let Some(runs) = scan.next_runs()? {
+        for run in runs {
+            for i in run.cells {
+                let cell = run.block.cell(i);
+                let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+                let column = format!("{}:{}", text(cell.family), text(cell.qualifier));
+                let before = rows.entry(text(cell.row)).or_default().insert(column, text(cell.value));
+                assert!(before.is_none(), "a column of a row was shown twice");
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// `row f:a=1 f:b=2` per row.
+pub(crate) fn show(rows: &Rows) -> Vec<String> {
+    let line = |(row, columns): (&String, &BTreeMap<String, String>)| {
+        columns.iter().fold(row.clone(), |line, (column, value)| format!("{line} {column}={value}"))
+    };
+    rows.iter().map(line).collect()
+}
