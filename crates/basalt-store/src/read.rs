@@ -30,11 +30,12 @@ mod scan;
 mod segments;
 mod source;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use cache::{BlockCache, CacheStats};
 pub(crate) use family::FamilyStream;
 pub use family::{BoxedSource, FamilyInput};
+pub(crate) use family::{FamilyStream, file_sources};
 pub use file::{ReadAccess, ReadCounters, StoreFile};
 pub use get::get_row;
 pub use resolve::{Purpose, Rules};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One sorted run of cells written as files of bounded size, cut between rows.
+
+use basalt_model::{CellRef, Seq};
+
+use crate::Result;
+use crate::new_file::{FamilyTarget, FinishedFile, NewFile};
+
+/// Size at which a run goes on in the next file: large enough that a terabyte is some thousands of files,
+/// small enough that rewriting one is a matter of seconds.
+pub(crate) const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Writes a run. Dropping it, or the files it gave, removes them.
+pub(crate) struct RunWriter {
+    target: FamilyTarget,
+    with_seq: bool,
+    file_bytes_max: u64,
+    seqs: (Seq, Seq),
+    current: Option<NewFile>,
+    finished: Vec<FinishedFile>,
+    bytes_finished: u64,
+}
+
+impl RunWriter {
+    /// Files go to `target`; their cells come from the commits `seqs` (first and last).
+    pub(crate) fn new(target: FamilyTarget, with_seq: bool, file_bytes_max: u64, seqs: (Seq, Seq)) -> Self {
+        let (current, finished) = (None, Vec::new());
+        Self { target, with_seq, file_bytes_max, seqs, current, finished, bytes_finished: 0 }
+    }
+
+    /// Must be called before the first cell of every row: files end between rows.
+    pub(crate) fn begin_row(&mut self) -> Result<()> {
+        if self.current.as_ref().is_some_and(|file| file.size_so_far() >= self.file_bytes_max) {
+            self.finish_file()?;
+        }
+        if self.current.is_none() {
+            self.current = Some(self.target.create(self.with_seq)?);
+        }
+        Ok(())
+    }
+
+    /// Appends a cell of the row begun last.
+    #[inline]
+    pub(crate) fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
+        self.current.as_mut().expect("begin_row comes first").append(cell)
+    }
+
+    /// Bytes written so far.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.bytes_finished + self.current.as_ref().map_or(0, NewFile::size_so_far)
+    }
+
+    fn finish_file(&mut self) -> Result<()> {
+        if let Some(file) = self.current.take() {
+            let file = file.finish(self.seqs.0, self.seqs.1)?;
+            self.bytes_finished += file.meta.size_bytes;
+            self.finished.push(file);
+        }
+        Ok(())
+    }
+
+    /// Completes the run; all files and their names are durable.
+    pub(crate) fn finish(mut self) -> Result<Vec<FinishedFile>> {
+        self.finish_file()?;
+        if !self.finished.is_empty() {
+            self.target.sync()?;
+        }
+        Ok(self.finished)
+    }
+}

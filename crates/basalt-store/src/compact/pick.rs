@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which files of one family of one region to rewrite, from their metadata alone.
+//!
+//! Files form *runs*: the outputs of one compaction (or bulk ingest) share their range of sequence numbers and
+//! do not overlap. A reader of a row pays for every file whose rows span it, so depth is what counts:
+//!
+//! 1. **Expired.** Files wholly past the family's TTL are dropped.
+//! 2. **Deep.** Where more than `depth_max` files span a stretch of rows, the runs there are sorted by size.
+//!    The smallest are merged, as many as bring the depth down to the bound; a larger run joins only while it
+//!    is at most `size_ratio` times those before it together. So a few small files never cause a huge one to
+//!    be rewritten, and each byte is rewritten about once per factor `size_ratio` that its run grows.
+//! 3. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
+//!    alone; they leave.
+//! 4. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
+//!    there are many, so that ten thousand tiny ingests are not ten thousand files.
+//!
+//! Files that do not overlap are otherwise left alone, however many there are.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use crate::{FileId, FileMeta};
+
+/// When files are rewritten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PickOptions {
+    /// Files that may span one row. Default 4. Lower reads less and writes more.
+    pub depth_max: usize,
+    /// A run joins a compaction while it is at most this many percent of the smaller ones together. Default
+    /// 150. Higher rewrites more at a time.
+    pub size_ratio_percent: u64,
+    /// Files below this size are small. Default 16 MiB.
+    pub small_bytes: u64,
+    /// Small neighbours that are merged. Default 8.
+    pub small_count: usize,
+    /// Files with no newer timestamp than this are expired; `i64::MIN` if the family has no TTL.
+    pub expired_below: i64,
+    /// Markers leave a full compaction: false for families that keep deleted cells.
+    pub markers_leave: bool,
+}
+
+impl Default for PickOptions {
+    fn default() -> Self {
+        Self {
+            depth_max: 4,
+            size_ratio_percent: 150,
+            small_bytes: 16 << 20,
+            small_count: 8,
+            expired_below: i64::MIN,
+            markers_leave: true,
+        }
+    }
+}
+
+/// Why files were picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Everything in them is past its TTL.
+    Expired,
+    /// Too many files span one row.
+    Deep,
+    /// Mostly delete markers.
+    Deletes,
+    /// Many small neighbours.
+    Small,
+    /// Asked for.
+    Major,
+}
+
+/// Files to rewrite together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// The files, ascending.
+    pub inputs: Vec<FileId>,
+    /// True if no other file holds any row between the first and the last of the inputs: markers may go.
+    pub all: bool,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The next compaction that the files call for, or `None` if they are in order.
+pub fn pick(files: &[FileMeta], options: &PickOptions) -> Option<Pick> {
+    let of = |reason, inputs: Option<Vec<&FileMeta>>| inputs.map(|inputs| decide(files, &inputs, reason));
+    of(Reason::Expired, expired(files, options))
+        .or_else(|| of(Reason::Deep, deep(files, options)))
+        .or_else(|| of(Reason::Deletes, deletes(files, options)))
+        .or_else(|| of(Reason::Small, small(files, options)))
+}
+
+/// Everything; `None` if there is nothing.
+pub fn major(files: &[FileMeta]) -> Option<Pick> {
+    let inputs: Vec<&FileMeta> = files.iter().collect();
+    (!inputs.is_empty()).then(|| decide(files, &inputs, Reason::Major))
+}
+
+fn decide(files: &[FileMeta], inputs: &[&FileMeta], reason: Reason) -> Pick {
+    let mut ids: Vec<FileId> = inputs.iter().map(|file| file.id).collect();
+    ids.sort_unstable();
+    let hull = Hull::of(inputs);
+    let all = files.iter().all(|file| !hull.overlaps(file) || ids.binary_search(&file.id).is_ok());
+    Pick { inputs: ids, all, reason }
+}
+
+/// From the first to the last row of some files, both inclusive.
+struct Hull<'a> {
+    first: &'a Bytes,
+    last: &'a Bytes,
+}
+
+impl<'a> Hull<'a> {
+    fn of(files: &[&'a FileMeta]) -> Self {
+        let first = files.iter().map(|file| &file.first_row).min().expect("a pick has inputs");
+        let last = files.iter().map(|file| &file.last_row).max().expect("a pick has inputs");
+        Self { first, last }
+    }
+
+    fn overlaps(&self, file: &FileMeta) -> bool {
+        file.first_row <= *self.last && *self.first <= file.last_row
+    }
+}
+
+fn expired<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
+    let expired: Vec<_> = files.iter().filter(|file| file.timestamp_max < options.expired_below).collect();
+    (!expired.is_empty()).then_some(expired)
+}
+
+fn deep<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
+    let deepest = deepest(files);
+    if deepest.len() <= options.depth_max {
+        return None;
+    }
+    let mut runs: BTreeMap<_, Run<'a>> = BTreeMap::new();
+    for file in files {
+        runs.entry(run_key(file)).or_default().bytes += file.size_bytes;
+    }
+    for &file in &deepest {
+        runs.entry(run_key(file)).or_default().spanning.push(file);
+    }
+    let mut runs: Vec<Run<'a>> = runs.into_values().filter(|run| !run.spanning.is_empty()).collect();
+    runs.sort_by_key(|run| run.bytes);
+    let needed = (deepest.len() - options.depth_max + 1).max(2);
+    let chosen = choose(runs, needed, options.size_ratio_percent);
+    let hull = Hull::of(&chosen);
+    let keys: Vec<_> = chosen.iter().map(|file| run_key(file)).collect();
+    Some(files.iter().filter(|file| keys.contains(&run_key(file)) && hull.overlaps(file)).collect())
+}
+
+/// A run, and its files that span the deepest stretch (one, unless two compactions had the same reach).
+#[derive(Default)]
+struct Run<'a> {
+    bytes: u64,
+    spanning: Vec<&'a FileMeta>,
+}
+
+fn run_key(file: &FileMeta) -> (u64, u64) {
+    (file.seq_min.0, file.seq_max.0)
+}
+
+/// The smallest runs until `needed` files are among them, then larger ones while they are in proportion.
+fn choose(runs: Vec<Run<'_>>, needed: usize, ratio_percent: u64) -> Vec<&FileMeta> {
+    let mut chosen = Vec::new();
+    let mut bytes = 0u64;
+    for run in runs {
+        let in_proportion = u128::from(run.bytes) * 100 <= u128::from(bytes) * u128::from(ratio_percent);
+        if chosen.len() >= needed && !in_proportion {
+            break;
+        }
+        bytes += run.bytes;
+        chosen.extend(run.spanning);
+    }
+    chosen
+}
+
+/// The files that span the deepest stretch of rows; the first one of several.
+fn deepest(files: &[FileMeta]) -> Vec<&FileMeta> {
+    let mut by_first: Vec<&FileMeta> = files.iter().collect();
+    by_first.sort_by(|a, b| a.first_row.cmp(&b.first_row).then(a.id.cmp(&b.id)));
+    let mut open: Vec<&FileMeta> = Vec::new();
+    let mut best = Vec::new();
+    for file in by_first {
+        open.retain(|other| other.last_row >= file.first_row);
+        open.push(file);
+        if open.len() > best.len() {
+            best.clone_from(&open);
+        }
+    }
+    best
+}
+
+fn deletes<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
+    if !options.markers_leave {
+        return None;
+    }
+    let mostly_markers = |file: &&FileMeta| file.deletes * 2 >= file.cells && file.deletes > 0;
+    let alone = |file: &&FileMeta| {
+        let hull = Hull::of(&[file]);
+        files.iter().all(|other| other.id == file.id || !hull.overlaps(other))
+    };
+    files.iter().filter(mostly_markers).find(alone).map(|file| vec![file])
+}
+
+fn small<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
+    let mut by_first: Vec<&FileMeta> = files.iter().collect();
+    by_first.sort_by(|a, b| a.first_row.cmp(&b.first_row).then(a.id.cmp(&b.id)));
+    let stretches = by_first.split(|file| file.size_bytes >= options.small_bytes);
+    let longest = stretches.max_by_key(|stretch| stretch.len())?;
+    (longest.len() >= options.small_count.max(2)).then(|| longest.to_vec())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bulk ingest: row mutations, in any order, straight into store files; no log, no memtable.
+//!
+//! ```text
+//! caller's thread              bounded queue        a thread of its own
+//! rows -> WriteBatch  ------>  4 batches  ------->  sorted: file writers, one per family
+//!                                                   not sorted: buffer -> sort -> the same writers
+//! ```
+//!
+//! 1. While rows arrive in ascending order they go straight into the files of the current run.
+//! 2. A row that is not above the last one sends it and what follows into a buffer. When the buffer reaches
+//!    its share of memory it is sorted by row; of equal cells the one written later stays. If all of it lies
+//!    above the current run it continues that run, otherwise the run ends and the next one begins.
+//! 3. A later run wins over an earlier one, because its files get the higher sequence number when they become
+//!    visible: run `i` of `n` reads as commit `first + i` of `n` consecutive ones.
+//!
+//! What this folder leaves to others: making the files visible, atomically, through the manifest. Until then
+//! they belong to nobody; dropping the ingest, or what it returned, removes them.
+
+mod buffer;
+mod builder;
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use basalt_model::{LATEST_TIMESTAMP, TableId, WriteBatch};
+
+use crate::env::{Env, Task};
+use crate::new_file::{FamilyTarget, FinishedFile};
+use crate::{Error, Result};
+use builder::Builder;
+
+/// Batches that may wait for the writing thread; with those in work they are all that is in flight.
+const QUEUE_BATCHES: usize = 4;
+
+/// What an ingest writes and where.
+pub(crate) struct IngestSpec {
+    /// Clock and threads.
+    pub(crate) env: Env,
+    /// The only table that batches may name.
+    pub(crate) table: TableId,
+    /// Its name, for errors.
+    pub(crate) table_name: String,
+    /// The table's families by name.
+    pub(crate) families: Vec<(String, FamilyTarget)>,
+    /// Memory for rows that arrive out of order, in bytes.
+    pub(crate) memory_bytes: usize,
+    /// Size at which a file ends.
+    pub(crate) file_bytes_max: u64,
+}
+
+/// Finished, durable, and not visible yet.
+pub(crate) struct Ingested {
+    /// The files of each run with their families; a later run hides an earlier one.
+    pub(crate) runs: Vec<Vec<(String, FinishedFile)>>,
+    /// Row mutations taken.
+    pub(crate) rows: u64,
+    /// Cells written.
+    pub(crate) cells: u64,
+}
+
+/// An ingest under way.
+pub(crate) struct IngestWriter {
+    timestamp: i64,
+    /// `None` once the batches are over.
+    queue: Option<SyncSender<Message>>,
+    outcome: Receiver<Result<Ingested>>,
+    task: Option<Box<dyn Task>>,
+}
+
+enum Message {
+    Batch(WriteBatch),
+    Finish,
+}
+
+impl IngestWriter {
+    /// Starts the writing thread.
+    pub(crate) fn start(spec: IngestSpec) -> Result<Self> {
+        let timestamp = spec.env.now_ms();
+        let spawner = spec.env.spawner.clone();
+        let builder = Builder::new(spec, timestamp);
+        let (queue, batches) = sync_channel(QUEUE_BATCHES);
+        let (answer, outcome) = sync_channel(1);
+        let body = Box::new(move || {
+            if let Some(result) = work(builder, &batches) {
+                // A receiver that is gone has dropped the ingest; the files go with the result.
+                let _ = answer.send(result);
+            }
+        });
+        let task = spawner
+            .spawn("basalt-ingest", body)
+            .map_err(Error::io("start a thread for", "ingest".as_ref()))?;
+        Ok(Self { timestamp, queue: Some(queue), outcome, task: Some(task) })
+    }
+
+    /// Adds rows. Cells without a timestamp get that of the start. An error may concern an earlier batch;
+    /// after it the ingest is over.
+    pub(crate) fn add(&mut self, mut batch: WriteBatch) -> Result<()> {
+        if mixes_timestamps(&batch) {
+            // Only then can stamping change the order of cells; otherwise the writing thread does it.
+            batch.stamp(self.timestamp);
+        }
+        self.send(Message::Batch(batch))
+    }
+
+    /// Completes all files.
+    pub(crate) fn finish(mut self) -> Result<Ingested> {
+        self.send(Message::Finish)?;
+        self.outcome()
+    }
+
+    fn send(&mut self, message: Message) -> Result<()> {
+        let queue = self.queue.as_ref().ok_or(Error::Closed)?;
+        match queue.send(message) {
+            Ok(()) => Ok(()),
+            Err(_) => {
+                self.queue = None;
+                Err(self.outcome().err().unwrap_or(Error::Closed))
+            }
+        }
+    }
+
+    fn outcome(&mut self) -> Result<Ingested> {
+        self.outcome.recv().unwrap_or(Err(Error::Closed))
+    }
+}
+
+impl Drop for IngestWriter {
+    fn drop(&mut self) {
+        // Without a `Finish` the thread gives up, and the files it made are gone when this returns.
+        self.queue = None;
+        if let Some(task) = self.task.take() {
+            task.join();
+        }
+    }
+}
+
+/// The writing thread; `None` if the caller went away.
+fn work(mut builder: Builder, batches: &Receiver<Message>) -> Option<Result<Ingested>> {
+    loop {
+        match batches.recv().ok()? {
+            Message::Batch(batch) => {
+                if let Err(error) = builder.add(batch) {
+                    return Some(Err(error));
+                }
+            }
+            Message::Finish => return Some(builder.finish()),
+        }
+    }
+}
+
+/// True if some cells of the batch have a timestamp and others ask for one.
+fn mixes_timestamps(batch: &WriteBatch) -> bool {
+    let (mut latest, mut explicit) = (false, false);
+    for (_, mutation) in batch.iter() {
+        for cell in mutation.cells(basalt_model::Seq(0)) {
+            let asks = cell.timestamp == LATEST_TIMESTAMP;
+            latest |= asks;
+            explicit |= !asks;
+        }
+        if latest && explicit {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows into runs of files, on the writing thread.
+
+use basalt_model::{CellRef, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, WriteBatch};
+
+use super::buffer::Buffer;
+use super::{IngestSpec, Ingested};
+use crate::compact::RunWriter;
+use crate::new_file::{FamilyTarget, FinishedFile};
+use crate::{Error, Result};
+
+/// See the parent module.
+pub(super) struct Builder {
+    table: TableId,
+    families: Vec<Family>,
+    memory_bytes: usize,
+    /// Timestamp of cells without one.
+    timestamp: i64,
+    /// The last row of the current run.
+    last_row: Vec<u8>,
+    buffer: Buffer,
+    runs: Vec<Vec<(String, FinishedFile)>>,
+    rows: u64,
+    cells: u64,
+    file_bytes_max: u64,
+    table_name: String,
+}
+
+struct Family {
+    name: String,
+    target: FamilyTarget,
+    /// The current run, once a row has a cell of the family.
+    writer: Option<RunWriter>,
+}
+
+impl Builder {
+    pub(super) fn new(spec: IngestSpec, timestamp: i64) -> Self {
+        let family = |(name, target)| Family { name, target, writer: None };
+        Self {
+            table: spec.table,
+            families: spec.families.into_iter().map(family).collect(),
+            memory_bytes: spec.memory_bytes,
+            timestamp,
+            last_row: Vec::new(),
+            buffer: Buffer::default(),
+            runs: Vec::new(),
+            rows: 0,
+            cells: 0,
+            file_bytes_max: spec.file_bytes_max,
+            table_name: spec.table_name,
+        }
+    }
+
+    pub(super) fn add(&mut self, batch: WriteBatch) -> Result<()> {
+        self.rows += batch.len() as u64;
+        if let Some((other, _)) = batch.iter().find(|(table, _)| *table != self.table) {
+            let (this, other) = (self.table.0, other.0);
+            return Err(Error::Invalid(format!(
+                "a row of table {other} was added to an ingest into table {this}"
+            )));
+        }
+        let streamed = if self.buffer.is_empty() { self.stream(&batch)? } else { 0 };
+        if streamed < batch.len() {
+            self.buffer.push(batch, streamed);
+        }
+        if self.buffer.size_bytes() >= self.memory_bytes { self.spill() } else { Ok(()) }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Ingested> {
+        self.spill()?;
+        self.end_run()?;
+        Ok(Ingested { runs: self.runs, rows: self.rows, cells: self.cells })
+    }
+
+    /// Writes rows as long as they ascend; the number written.
+    fn stream(&mut self, batch: &WriteBatch) -> Result<usize> {
+        for (index, (_, mutation)) in batch.iter().enumerate() {
+            if mutation.row() <= &self.last_row[..] {
+                return Ok(index);
+            }
+            self.write_row(mutation.row(), mutation.cells(Seq(0)))?;
+        }
+        Ok(batch.len())
+    }
+
+    /// Writes the buffer, into the current run if all of it lies behind that.
+    fn spill(&mut self) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.sort();
+        let Some(first_row) = buffer.first_row() else { return Ok(()) };
+        if first_row <= &self.last_row[..] {
+            self.end_run()?;
+        }
+        for mutations in buffer.rows() {
+            match &mutations[..] {
+                [only] => self.write_row(only.row(), only.cells(Seq(0)))?,
+                several => self.write_row(several[0].row(), self.merged(several).into_iter())?,
+            }
+        }
+        buffer.clear();
+        Ok(())
+    }
+
+    /// The cells of several mutations of one row, given in the order in which they came.
+    fn merged<'a>(&self, mutations: &[RowMutationRef<'a>]) -> Vec<CellRef<'a>> {
+        let later_first = mutations.iter().rev().flat_map(|mutation| mutation.cells(Seq(0)));
+        let mut cells: Vec<CellRef<'a>> = later_first.map(|cell| stamped(cell, self.timestamp)).collect();
+        cells.sort_by(CellRef::compare_without_seq);
+        cells.dedup_by(|earlier, later| earlier.compare_without_seq(later).is_eq());
+        cells
+    }
+
+    fn write_row<'a>(&mut self, row: &[u8], cells: impl Iterator<Item = CellRef<'a>>) -> Result<()> {
+        let mut current: Option<usize> = None;
+        for cell in cells {
+            let family = match current.filter(|&at| self.families[at].name.as_bytes() == cell.family) {
+                Some(at) => at,
+                None => self.begin_row(cell.family)?,
+            };
+            current = Some(family);
+            let writer = self.families[family].writer.as_mut().expect("begun with the row");
+            writer.append(stamped(cell, self.timestamp))?;
+            self.cells += 1;
+        }
+        self.last_row.clear();
+        self.last_row.extend_from_slice(row);
+        Ok(())
+    }
+
+    fn begin_row(&mut self, name: &[u8]) -> Result<usize> {
+        let at = self.families.iter().position(|family| family.name.as_bytes() == name).ok_or_else(|| {
+            let family = basalt_model::escape::Escaped(name);
+            Error::Invalid(format!("table {} has no column family {family}", self.table_name))
+        })?;
+        let family = &mut self.families[at];
+        let new_writer =
+            || RunWriter::new(family.target.clone(), false, self.file_bytes_max, (Seq(0), Seq(0)));
+        family.writer.get_or_insert_with(new_writer).begin_row()?;
+        Ok(at)
+    }
+
+    fn end_run(&mut self) -> Result<()> {
+        let mut files = Vec::new();
+        for family in &mut self.families {
+            if let Some(writer) = family.writer.take() {
+                let finished = writer.finish()?;
+                files.extend(finished.into_iter().map(|file| (family.name.clone(), file)));
+            }
+        }
+        if !files.is_empty() {
+            self.runs.push(files);
+        }
+        self.last_row.clear();
+        Ok(())
+    }
+}
+
+#[inline]
+fn stamped(mut cell: CellRef<'_>, timestamp: i64) -> CellRef<'_> {
+    if cell.timestamp == LATEST_TIMESTAMP {
+        cell.timestamp = timestamp;
+    }
+    cell
+}
