@@ -3,10 +3,12 @@
 //! nothing here knows SQL or a socket.
 
 mod commit;
+pub mod compact;
 mod database;
 pub mod env;
 pub mod error;
 pub mod ids;
+mod ingest;
 mod layout;
 pub mod manifest;
 mod memtable;

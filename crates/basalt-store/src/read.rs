@@ -33,7 +33,6 @@ mod source;
 pub(crate) mod testing;
 
 pub use cache::{BlockCache, CacheStats};
-pub(crate) use family::FamilyStream;
 pub use family::{BoxedSource, FamilyInput};
 pub(crate) use family::{FamilyStream, file_sources};
 pub use file::{ReadAccess, ReadCounters, StoreFile};

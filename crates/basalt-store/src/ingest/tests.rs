@@ -6,7 +6,6 @@ use basalt_model::{CellType, FamilyDescriptor, KeyRange};
 use proptest::prelude::*;
 
 use super::*;
-use crate::env::Storage as _;
 use crate::new_file::FileFactory;
 use crate::read::testing::{Cell, access, cells_of, memory_env};
 use crate::read::{CellScan, FamilyInput, RegionInput, Rules, StoreFile};

@@ -3,7 +3,6 @@ use basalt_model::{CellType, FamilyDescriptor};
 
 use super::*;
 use crate::Env;
-use crate::env::Storage as _;
 use crate::new_file::FileFactory;
 use crate::read::testing::{Cell, access, cells_of, memory_env, sorted, store_file};
 
