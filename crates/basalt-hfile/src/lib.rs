@@ -13,13 +13,12 @@
 //! ```
 //!
 //! Start with [`writer`] and [`reader`]; then [`block`] (checksums), [`encoding`] (cells to bytes), [`compression`],
-//! [`index`], [`bloom`], [`trailer`], [`file_info`].
+//! [`index`], [`bloom`], [`trailer`], [`file_info`]; [`typed`] turns cells into Arrow arrays and back.
 
 pub mod block;
 pub mod bloom;
 pub mod cells;
 pub mod compression;
-pub mod encoded_block;
 pub mod encoding;
 pub mod error;
 pub mod file;
@@ -30,6 +29,7 @@ pub mod options;
 pub mod reader;
 pub mod tools;
 pub mod trailer;
+pub mod typed;
 pub mod varint;
 pub mod writer;
 
@@ -40,7 +40,6 @@ pub use block::Checksum;
 pub use bloom::BloomKind;
 pub use cells::{CellBlock, CellRun, CellSlot};
 pub use compression::Compression;
-pub use encoded_block::{BlockCursor, EncodedBlock};
 pub use encoding::Encoding;
 pub use error::{Error, Result};
 pub use file::{FileRead, FileWrite, LocalFile, MemoryFile};

@@ -15,7 +15,7 @@ pub mod table;
 pub mod types;
 
 pub use cell::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
-pub use mutation::{FrozenBatch, RowMutation, RowMutationRef, WriteBatch};
+pub use mutation::{CellTemplate, FrozenBatch, RowMutation, RowMutationRef, WriteBatch};
 pub use range::KeyRange;
 pub use schema::{ColumnRef, ColumnSchema, KeyColumn, SortOrder, TableSchema};
 pub use table::{FamilyDescriptor, TableDescriptor, TableId, TableName};

@@ -24,6 +24,7 @@ use crate::{FAMILY_LEN_MAX, ROW_LEN_MAX};
 
 const ROW_HEADER: usize = 2 + 4 + 4;
 const CELL_HEADER: usize = 1 + 1 + 2 + 4 + 4 + 8;
+const VALUE_LEN_AT: usize = 8;
 const TIMESTAMP_AT: usize = 12;
 
 /// Why a cell or row cannot be part of a batch.
@@ -240,6 +241,37 @@ impl RowBuilder<'_> {
         Ok(())
     }
 
+    /// Adds a cell of a template behind all cells of the row so far. `write` appends the value to the buffer
+    /// and says whether there is a cell at all; returns what it says. For writers of many rows of one shape,
+    /// who know the order of their templates: the order is checked in debug builds only.
+    #[inline]
+    pub fn templated<E: From<MutationError>>(
+        &mut self,
+        template: &CellTemplate,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let buf = &mut self.batch.buf;
+        let at = buf.len();
+        buf.extend_from_slice(&template.prefix);
+        let value_at = buf.len();
+        if !write(buf)? {
+            buf.truncate(at);
+            return Ok(false);
+        }
+        let found = buf.len() - value_at;
+        if found > i32::MAX as usize {
+            return Err(MutationError::PartLength { part: "value", found, max: i32::MAX as usize }.into());
+        }
+        buf[at + VALUE_LEN_AT..at + TIMESTAMP_AT].copy_from_slice(&(found as u32).to_le_bytes());
+        debug_assert!(self.last_cell.is_none_or(|last| {
+            let previous = parse_cell(b"", &buf[last..]).expect("written by an earlier call").0;
+            previous.compare_without_seq(&parse_cell(b"", &buf[at..]).expect("written above").0).is_lt()
+        }));
+        self.last_cell = Some(at);
+        self.cell_count += 1;
+        Ok(true)
+    }
+
     /// Ends the row. A row without cells is not added.
     pub fn finish(mut self) {
         if self.cell_count == 0 {
@@ -268,6 +300,30 @@ impl Drop for RowBuilder<'_> {
         if !self.done {
             self.batch.buf.truncate(self.start);
         }
+    }
+}
+
+/// Everything of a cell but its row and value, checked and encoded once: for writers of many rows of one shape
+/// (see [`RowBuilder::templated`]). Saves half of the time of a put of 20 bytes.
+#[derive(Debug, Clone)]
+pub struct CellTemplate {
+    /// Cell header with a value length of 0, family, qualifier.
+    prefix: Vec<u8>,
+}
+
+impl CellTemplate {
+    /// Cells of one column with one timestamp and type.
+    pub fn try_new(
+        family: &[u8],
+        qualifier: &[u8],
+        timestamp: i64,
+        cell_type: CellType,
+    ) -> Result<Self, MutationError> {
+        let mut batch = WriteBatch::new();
+        let mut row = batch.row(TableId(0), b"r")?;
+        row.cell(family, qualifier, timestamp, cell_type, b"", b"")?;
+        row.finish();
+        Ok(Self { prefix: batch.buf.split_off(ROW_HEADER + 1) })
     }
 }
 

@@ -88,3 +88,30 @@ fn rows_out_of_range_are_refused() {
     assert!(batch.row(T, &vec![1; ROW_LEN_MAX + 1]).is_err());
     assert!(batch.row(T, &vec![1; ROW_LEN_MAX]).is_ok());
 }
+
+#[test]
+fn templates_write_the_same_bytes_as_puts() {
+    let mut plain = WriteBatch::new();
+    let mut row = plain.row(T, b"r").unwrap();
+    row.put(b"f", b"a", 7, b"value").unwrap();
+    row.delete(b"f", b"c", 7, CellType::DeleteColumn).unwrap();
+    row.finish();
+
+    let put = CellTemplate::try_new(b"f", b"a", 7, CellType::Put).unwrap();
+    let skipped = CellTemplate::try_new(b"f", b"b", 7, CellType::Put).unwrap();
+    let delete = CellTemplate::try_new(b"f", b"c", 7, CellType::DeleteColumn).unwrap();
+    let mut templated = WriteBatch::new();
+    let mut row = templated.row(T, b"r").unwrap();
+    let write = |value: &'static [u8], exists| {
+        move |out: &mut Vec<u8>| {
+            out.extend_from_slice(value);
+            Ok::<_, MutationError>(exists)
+        }
+    };
+    assert!(row.templated(&put, write(b"value", true)).unwrap());
+    assert!(!row.templated(&skipped, write(b"gone", false)).unwrap());
+    assert!(row.templated(&delete, write(b"", true)).unwrap());
+    row.finish();
+    assert_eq!(templated, plain);
+    assert!(CellTemplate::try_new(b"", b"q", 7, CellType::Put).is_err());
+}

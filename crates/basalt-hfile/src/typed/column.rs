@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One Arrow array in the making: the type is decided once per stretch of rows, then a tight loop reads the
+//! bytes of each row's value and appends.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal128Array, NullBufferBuilder,
+    PrimitiveArray, StringViewBuilder,
+};
+use arrow::datatypes::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMillisecondType, TimestampNanosecondType,
+};
+use arrow::error::ArrowError;
+use basalt_model::rowkey::KeyError;
+use basalt_model::types::decimal::{self, DecimalError};
+use basalt_model::types::number;
+use basalt_model::types::value::invert;
+use basalt_model::{SortOrder, SqlType, TypeError};
+
+use super::DECIMAL_DEFAULT;
+
+/// Where the bytes of one column lie, row by row.
+pub(super) trait ValueSource {
+    /// Rows of this stretch.
+    fn rows(&self) -> usize;
+    /// Bytes of the value in row `row` of the stretch; `None` or none for NULL.
+    fn value(&mut self, row: usize) -> Result<Option<&[u8]>, KeyError>;
+}
+
+/// Why a value of a stretch could not be read.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    /// The row key is damaged.
+    Key(KeyError),
+    /// The value is damaged.
+    Value(TypeError),
+    /// There is no value, and there must be one.
+    Null,
+}
+
+/// An array under construction for one column.
+#[derive(Debug)]
+pub(super) struct ColumnBuilder {
+    sql_type: SqlType,
+    nullable: bool,
+    desc: bool,
+    nulls: NullBufferBuilder,
+    values: Values,
+    /// For DESC values of variable width, inverted.
+    scratch: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Values {
+    I8(Vec<i8>),
+    I16(Vec<i16>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    Millis(Vec<i64>),
+    Nanos(Vec<i64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Decimal { values: Vec<i128>, precision: u8, scale: i8 },
+    Bool(BooleanBufferBuilder),
+    Text(StringViewBuilder),
+    Bytes(BinaryBuilder),
+}
+
+impl ColumnBuilder {
+    pub(super) fn new(sql_type: SqlType, order: SortOrder, nullable: bool) -> Self {
+        use SqlType::*;
+        let values = match sql_type {
+            TinyInt | UnsignedTinyInt => Values::I8(Vec::new()),
+            SmallInt | UnsignedSmallInt => Values::I16(Vec::new()),
+            Integer | UnsignedInt => Values::I32(Vec::new()),
+            BigInt | UnsignedLong => Values::I64(Vec::new()),
+            Float | UnsignedFloat => Values::F32(Vec::new()),
+            Double | UnsignedDouble => Values::F64(Vec::new()),
+            Decimal(declared) => {
+                let (precision, scale) = declared.unwrap_or(DECIMAL_DEFAULT);
+                Values::Decimal { values: Vec::new(), precision, scale }
+            }
+            Boolean => Values::Bool(BooleanBufferBuilder::new(0)),
+            Date | Time | UnsignedDate | UnsignedTime => Values::Millis(Vec::new()),
+            Timestamp | UnsignedTimestamp => Values::Nanos(Vec::new()),
+            Char(_) | Varchar(_) => Values::Text(StringViewBuilder::new()),
+            Binary(_) | Varbinary(_) => Values::Bytes(BinaryBuilder::new()),
+        };
+        let desc = order == SortOrder::Desc;
+        Self { sql_type, nullable, desc, nulls: NullBufferBuilder::new(0), values, scratch: Vec::new() }
+    }
+
+    /// Appends all rows of a stretch; on error, returns the row at fault.
+    pub(super) fn extend(&mut self, source: &mut impl ValueSource) -> Result<(), (usize, ReadError)> {
+        let sql_type = self.sql_type;
+        let signed = !sql_type.is_unsigned();
+        // All bits of a DESC value are inverted; the sign bit of a signed one is flipped on top of that.
+        let mask = if self.desc { u64::MAX } else { 0 };
+        let target = Target { sql_type, nullable: self.nullable, nulls: &mut self.nulls };
+        match &mut self.values {
+            Values::I8(values) => target.fixed(source, values, |[byte]: [u8; 1]| {
+                let bits = byte ^ mask as u8;
+                if signed { Ok((bits ^ 0x80) as i8) } else { unsigned(sql_type, bits as i8, bits & 0x80) }
+            }),
+            Values::I16(values) => target.fixed(source, values, |bytes: [u8; 2]| {
+                let bits = u16::from_be_bytes(bytes) ^ mask as u16;
+                let top = (bits >> 8) as u8 & 0x80;
+                if signed { Ok((bits ^ 0x8000) as i16) } else { unsigned(sql_type, bits as i16, top) }
+            }),
+            Values::I32(values) => target.fixed(source, values, |bytes: [u8; 4]| {
+                let bits = u32::from_be_bytes(bytes) ^ mask as u32;
+                let top = (bits >> 24) as u8 & 0x80;
+                if signed { Ok((bits ^ 1 << 31) as i32) } else { unsigned(sql_type, bits as i32, top) }
+            }),
+            Values::I64(values) | Values::Millis(values) => target.fixed(source, values, |bytes: [u8; 8]| {
+                integer_64(sql_type, signed, u64::from_be_bytes(bytes) ^ mask)
+            }),
+            Values::Nanos(values) => target.fixed(source, values, |bytes: [u8; 12]| {
+                let (millis, nanos) = bytes.split_at(8);
+                let millis = u64::from_be_bytes(millis.try_into().expect("8 of 12 bytes")) ^ mask;
+                let nanos = u32::from_be_bytes(nanos.try_into().expect("4 of 12 bytes")) ^ mask as u32;
+                nanoseconds(sql_type, integer_64(sql_type, signed, millis)?, nanos)
+            }),
+            Values::F32(values) => target.fixed(source, values, |bytes: [u8; 4]| {
+                let bits = u32::from_be_bytes(bytes) ^ mask as u32;
+                Ok(if signed { number::decode_f32(bits.to_be_bytes()) } else { f32::from_bits(bits) })
+            }),
+            Values::F64(values) => target.fixed(source, values, |bytes: [u8; 8]| {
+                let bits = u64::from_be_bytes(bytes) ^ mask;
+                Ok(if signed { number::decode_f64(bits.to_be_bytes()) } else { f64::from_bits(bits) })
+            }),
+            Values::Decimal { values, precision, scale } => {
+                let limit = decimal::power_of_ten((*precision).into()).unwrap_or(i128::MAX);
+                let scale = i32::from(*scale);
+                let (desc, scratch) = (self.desc, &mut self.scratch);
+                target.any(source, |bytes| {
+                    let Some(bytes) = bytes else {
+                        values.push(0);
+                        return Ok(());
+                    };
+                    let bytes = inverted(sql_type, desc, bytes, scratch);
+                    let number =
+                        decimal::decode_to_scale(bytes, scale).map_err(|error| damaged(sql_type, error))?;
+                    if number.unsigned_abs() >= limit.unsigned_abs() {
+                        return Err(damaged(sql_type, DecimalError::OutOfRange));
+                    }
+                    values.push(number);
+                    Ok(())
+                })
+            }
+            Values::Bool(values) => {
+                let true_byte = u8::from(!self.desc);
+                target.any(source, |bytes| {
+                    values.append(match bytes {
+                        None => false,
+                        Some([byte @ (0 | 1)]) => *byte == true_byte,
+                        Some(&[_]) => {
+                            return Err(TypeError::Bytes { sql_type, what: "the byte is neither 00 nor 01" });
+                        }
+                        Some(bytes) => return Err(width(sql_type, 1, bytes.len())),
+                    });
+                    Ok(())
+                })
+            }
+            Values::Text(values) => {
+                let char_width =
+                    if let SqlType::Char(width) = sql_type { Some(width as usize) } else { None };
+                let (desc, scratch) = (self.desc, &mut self.scratch);
+                target.any(source, |bytes| {
+                    let Some(bytes) = bytes else {
+                        // The builder's own null bits are not used: `nulls` holds them for every type.
+                        values.append_value("");
+                        return Ok(());
+                    };
+                    if let Some(expected) = char_width
+                        && bytes.len() != expected
+                    {
+                        return Err(width(sql_type, expected, bytes.len()));
+                    }
+                    let bytes = inverted(sql_type, desc, bytes, scratch);
+                    let text = std::str::from_utf8(bytes)
+                        .map_err(|_| TypeError::Bytes { sql_type, what: "the text is not UTF-8" })?;
+                    let text = if char_width.is_some() { text.trim_end_matches(' ') } else { text };
+                    values
+                        .try_append_value(text)
+                        .map_err(|_| TypeError::Bytes { sql_type, what: "the texts of a batch are too long" })
+                })
+            }
+            Values::Bytes(values) => {
+                let fixed_width = sql_type.fixed_width();
+                let (desc, scratch) = (self.desc, &mut self.scratch);
+                target.any(source, |bytes| {
+                    let bytes = bytes.unwrap_or(&[]);
+                    if let Some(expected) = fixed_width
+                        && !matches!(bytes.len(), 0)
+                        && bytes.len() != expected
+                    {
+                        return Err(width(sql_type, expected, bytes.len()));
+                    }
+                    values.append_value(inverted(sql_type, desc, bytes, scratch));
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// The array of all rows appended; the builder is empty afterwards.
+    pub(super) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let nulls = self.nulls.finish();
+        fn primitive<T: ArrowPrimitiveType>(
+            values: &mut Vec<T::Native>,
+            nulls: Option<arrow::buffer::NullBuffer>,
+        ) -> Result<ArrayRef, ArrowError> {
+            let capacity = values.len();
+            let values = std::mem::replace(values, Vec::with_capacity(capacity));
+            Ok(Arc::new(PrimitiveArray::<T>::try_new(values.into(), nulls)?))
+        }
+        Ok(match &mut self.values {
+            Values::I8(values) => primitive::<Int8Type>(values, nulls)?,
+            Values::I16(values) => primitive::<Int16Type>(values, nulls)?,
+            Values::I32(values) => primitive::<Int32Type>(values, nulls)?,
+            Values::I64(values) => primitive::<Int64Type>(values, nulls)?,
+            Values::Millis(values) => primitive::<TimestampMillisecondType>(values, nulls)?,
+            Values::Nanos(values) => primitive::<TimestampNanosecondType>(values, nulls)?,
+            Values::F32(values) => primitive::<Float32Type>(values, nulls)?,
+            Values::F64(values) => primitive::<Float64Type>(values, nulls)?,
+            Values::Decimal { values, precision, scale } => {
+                let values = std::mem::take(values);
+                let array = Decimal128Array::try_new(values.into(), nulls)?;
+                Arc::new(array.with_precision_and_scale(*precision, *scale)?)
+            }
+            Values::Bool(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            Values::Text(values) => {
+                let (views, buffers, _) = values.finish().into_parts();
+                Arc::new(arrow::array::StringViewArray::try_new(views, buffers, nulls)?)
+            }
+            Values::Bytes(values) => {
+                let (offsets, bytes, _) = values.finish().into_parts();
+                Arc::new(arrow::array::BinaryArray::try_new(offsets, bytes, nulls)?)
+            }
+        })
+    }
+}
+
+/// What the loops over a stretch share.
+struct Target<'a> {
+    sql_type: SqlType,
+    nullable: bool,
+    nulls: &'a mut NullBufferBuilder,
+}
+
+impl Target<'_> {
+    /// Values of one width, each decoded on its own.
+    #[inline]
+    fn fixed<T: Default, const N: usize>(
+        self,
+        source: &mut impl ValueSource,
+        values: &mut Vec<T>,
+        decode: impl Fn([u8; N]) -> Result<T, TypeError>,
+    ) -> Result<(), (usize, ReadError)> {
+        let sql_type = self.sql_type;
+        values.reserve(source.rows());
+        self.any(source, |bytes| {
+            let value = match bytes {
+                None => T::default(),
+                Some(bytes) => match <[u8; N]>::try_from(bytes) {
+                    Ok(bytes) => decode(bytes)?,
+                    Err(_) => return Err(width(sql_type, N, bytes.len())),
+                },
+            };
+            values.push(value);
+            Ok(())
+        })
+    }
+
+    /// Hands every value, or `None` for NULL, to `append`.
+    #[inline]
+    fn any(
+        self,
+        source: &mut impl ValueSource,
+        mut append: impl FnMut(Option<&[u8]>) -> Result<(), TypeError>,
+    ) -> Result<(), (usize, ReadError)> {
+        for row in 0..source.rows() {
+            let bytes = source.value(row).map_err(|error| (row, ReadError::Key(error)))?;
+            let bytes = bytes.filter(|bytes| !bytes.is_empty());
+            if bytes.is_none() {
+                if !self.nullable {
+                    return Err((row, ReadError::Null));
+                }
+                self.nulls.append_null();
+            } else {
+                self.nulls.append_non_null();
+            }
+            append(bytes).map_err(|error| (row, ReadError::Value(error)))?;
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn inverted<'a>(sql_type: SqlType, desc: bool, bytes: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    if !desc {
+        return bytes;
+    }
+    scratch.clear();
+    scratch.extend_from_slice(bytes);
+    invert(sql_type, scratch);
+    scratch
+}
+
+#[inline]
+fn unsigned<T>(sql_type: SqlType, value: T, sign: u8) -> Result<T, TypeError> {
+    if sign == 0 { Ok(value) } else { Err(TypeError::Bytes { sql_type, what: "the sign bit is set" }) }
+}
+
+#[inline]
+fn integer_64(sql_type: SqlType, signed: bool, bits: u64) -> Result<i64, TypeError> {
+    match signed {
+        true => Ok((bits ^ 1 << 63) as i64),
+        false => unsigned(sql_type, bits as i64, (bits >> 56) as u8 & 0x80),
+    }
+}
+
+#[inline]
+fn nanoseconds(sql_type: SqlType, millis: i64, stored_nanos: u32) -> Result<i64, TypeError> {
+    let parts = number::timestamp_parts(millis, stored_nanos);
+    let (millis, nanos) =
+        parts.ok_or(TypeError::Bytes { sql_type, what: "the nanoseconds are out of range" })?;
+    // Checked in 128 bits: the earliest nanoseconds lie in a millisecond that begins before them.
+    i64::try_from(millis as i128 * number::NANOS_PER_MILLI as i128 + nanos as i128)
+        .map_err(|_| TypeError::Bytes { sql_type, what: "the time is before 1677 or after 2262" })
+}
+
+#[cold]
+fn width(sql_type: SqlType, expected: usize, found: usize) -> TypeError {
+    TypeError::Width { sql_type, expected, found }
+}
+
+#[cold]
+fn damaged(sql_type: SqlType, error: DecimalError) -> TypeError {
+    let what = match error {
+        DecimalError::Bytes(what) => what,
+        DecimalError::OutOfRange => "the number has more digits than declared",
+    };
+    TypeError::Bytes { sql_type, what }
+}
