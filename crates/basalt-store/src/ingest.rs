@@ -22,7 +22,7 @@ mod builder;
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use basalt_model::{LATEST_TIMESTAMP, TableId, WriteBatch};
+use basalt_model::{LATEST_TIMESTAMP, Seq, TableId, WriteBatch};
 
 use crate::env::{Env, Task};
 use crate::new_file::{FamilyTarget, FinishedFile};
@@ -68,7 +68,7 @@ pub(crate) struct IngestWriter {
 }
 
 enum Message {
-    Batch(WriteBatch),
+    Batch { batch: WriteBatch, has_tags: bool },
     Finish,
 }
 
@@ -95,11 +95,12 @@ impl IngestWriter {
     /// Adds rows. Cells without a timestamp get that of the start. An error may concern an earlier batch;
     /// after it the ingest is over.
     pub(crate) fn add(&mut self, mut batch: WriteBatch) -> Result<()> {
-        if mixes_timestamps(&batch) {
+        let found = Traits::of(&batch);
+        if found.latest && found.explicit {
             // Only then can stamping change the order of cells; otherwise the writing thread does it.
             batch.stamp(self.timestamp);
         }
-        self.send(Message::Batch(batch))
+        self.send(Message::Batch { batch, has_tags: found.tags })
     }
 
     /// Completes all files.
@@ -138,7 +139,10 @@ impl Drop for IngestWriter {
 fn work(mut builder: Builder, batches: &Receiver<Message>) -> Option<Result<Ingested>> {
     loop {
         match batches.recv().ok()? {
-            Message::Batch(batch) => {
+            Message::Batch { batch, has_tags } => {
+                if has_tags {
+                    builder.allow_tags();
+                }
                 if let Err(error) = builder.add(batch) {
                     return Some(Err(error));
                 }
@@ -148,20 +152,30 @@ fn work(mut builder: Builder, batches: &Receiver<Message>) -> Option<Result<Inge
     }
 }
 
-/// True if some cells of the batch have a timestamp and others ask for one.
-fn mixes_timestamps(batch: &WriteBatch) -> bool {
-    let (mut latest, mut explicit) = (false, false);
-    for (_, mutation) in batch.iter() {
-        for cell in mutation.cells(basalt_model::Seq(0)) {
-            let asks = cell.timestamp == LATEST_TIMESTAMP;
-            latest |= asks;
-            explicit |= !asks;
+/// What the cells of a batch are like.
+#[derive(Default)]
+struct Traits {
+    /// One asks for a timestamp.
+    latest: bool,
+    /// One has a timestamp.
+    explicit: bool,
+    /// One has tags.
+    tags: bool,
+}
+
+impl Traits {
+    fn of(batch: &WriteBatch) -> Self {
+        let mut found = Self::default();
+        for (_, mutation) in batch.iter() {
+            for cell in mutation.cells(Seq(0)) {
+                let asks = cell.timestamp == LATEST_TIMESTAMP;
+                found.latest |= asks;
+                found.explicit |= !asks;
+                found.tags |= !cell.tags.is_empty();
+            }
         }
-        if latest && explicit {
-            return true;
-        }
+        found
     }
-    false
 }
 
 #[cfg(test)]

@@ -115,6 +115,12 @@ impl FamilyTarget {
         Ok(new)
     }
 
+    /// The same place for files whose cells may have tags.
+    pub(crate) fn with_tags(mut self) -> Self {
+        self.options.with_tags = true;
+        self
+    }
+
     /// Makes the names of the finished files durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.factory.env.storage.sync_dir(&self.dir).map_err(Error::io("sync", &self.dir))

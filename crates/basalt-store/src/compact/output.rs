@@ -14,6 +14,8 @@ pub(crate) const FILE_BYTES_MAX: u64 = 256 << 20;
 pub(crate) struct RunWriter {
     target: FamilyTarget,
     with_seq: bool,
+    /// The next row begins a new file.
+    cut: bool,
     file_bytes_max: u64,
     seqs: (Seq, Seq),
     current: Option<NewFile>,
@@ -25,13 +27,22 @@ impl RunWriter {
     /// Files go to `target`; their cells come from the commits `seqs` (first and last).
     pub(crate) fn new(target: FamilyTarget, with_seq: bool, file_bytes_max: u64, seqs: (Seq, Seq)) -> Self {
         let (current, finished) = (None, Vec::new());
-        Self { target, with_seq, file_bytes_max, seqs, current, finished, bytes_finished: 0 }
+        Self { target, with_seq, cut: false, file_bytes_max, seqs, current, finished, bytes_finished: 0 }
+    }
+
+    /// Cells from the next row on may have tags. Files with tags spend two bytes on every cell, so a run has
+    /// them only from the first that needs them.
+    pub(crate) fn allow_tags(&mut self) {
+        self.target = self.target.clone().with_tags();
+        self.cut = true;
     }
 
     /// Must be called before the first cell of every row: files end between rows.
     pub(crate) fn begin_row(&mut self) -> Result<()> {
-        if self.current.as_ref().is_some_and(|file| file.size_so_far() >= self.file_bytes_max) {
+        let full = |file: &NewFile| file.size_so_far() >= self.file_bytes_max;
+        if self.cut || self.current.as_ref().is_some_and(full) {
             self.finish_file()?;
+            self.cut = false;
         }
         if self.current.is_none() {
             self.current = Some(self.target.create(self.with_seq)?);

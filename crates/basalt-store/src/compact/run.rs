@@ -86,6 +86,9 @@ pub(crate) fn run(
     let mut cells = FamilyStream::new(sources, spec.rules.clone(), spec.purpose);
     cells.seek_range(&spec.range);
     let mut output = RunWriter::new(spec.target.clone(), keeps_seqs(spec), spec.file_bytes_max, seqs(spec));
+    if have_tags(&inputs)? {
+        output.allow_tags();
+    }
     let mut last_row = Vec::new();
     let mut runs = Vec::new();
     while cells.step(&mut runs)? {
@@ -98,6 +101,15 @@ pub(crate) fn run(
         control.bytes_written.store(output.size_bytes(), Relaxed);
     }
     output.finish()
+}
+
+fn have_tags(inputs: &[Arc<StoreFile>]) -> Result<bool> {
+    for file in inputs {
+        if file.reader()?.has_tags() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn keeps_seqs(spec: &CompactionSpec) -> bool {

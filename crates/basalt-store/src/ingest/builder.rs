@@ -22,6 +22,7 @@ pub(super) struct Builder {
     runs: Vec<Vec<(String, FinishedFile)>>,
     rows: u64,
     cells: u64,
+    with_tags: bool,
     file_bytes_max: u64,
     table_name: String,
 }
@@ -46,8 +47,22 @@ impl Builder {
             runs: Vec::new(),
             rows: 0,
             cells: 0,
+            with_tags: false,
             file_bytes_max: spec.file_bytes_max,
             table_name: spec.table_name,
+        }
+    }
+
+    /// Cells from now on may have tags.
+    pub(super) fn allow_tags(&mut self) {
+        if !self.with_tags {
+            self.with_tags = true;
+            for family in &mut self.families {
+                family.target = family.target.clone().with_tags();
+                if let Some(writer) = &mut family.writer {
+                    writer.allow_tags();
+                }
+            }
         }
     }
 

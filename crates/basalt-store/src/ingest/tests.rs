@@ -9,7 +9,6 @@ use super::*;
 use crate::new_file::FileFactory;
 use crate::read::testing::{Cell, access, cells_of, memory_env};
 use crate::read::{CellScan, FamilyInput, RegionInput, Rules, StoreFile};
-use basalt_model::Seq;
 
 const TABLE: TableId = TableId(7);
 
@@ -122,6 +121,27 @@ fn cells_without_a_timestamp_get_one() {
     for cell in &cells[1..] {
         assert!((before..=env.now_ms()).contains(&cell.timestamp));
     }
+}
+
+#[test]
+fn tags_are_kept_and_begin_a_file() {
+    let env = memory_env();
+    let mut ingest = start(&env, 1 << 20, 1 << 20);
+    ingest.add(batch(&[("a", "a", "q", 5, "v")])).expect("memory does not fail");
+    let tags = [0, 9, 8, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    let mut rows = WriteBatch::new();
+    let mut row = rows.row(TABLE, b"b").expect("the row is valid");
+    row.cell(b"a", b"q", 5, CellType::Put, b"v", &tags).expect("it is valid");
+    row.finish();
+    ingest.add(rows).expect("memory does not fail");
+    let ingested = ingest.finish().expect("memory does not fail");
+    let [(_, without), (_, with)] = &ingested.runs[0][..] else { panic!("the tags begin a file") };
+    let open = |file: &FinishedFile| {
+        StoreFile::new(env.clone(), file.path().to_owned(), "T".into(), file.meta.clone())
+    };
+    assert!(!open(without).reader().expect("it is sound").has_tags());
+    let block = open(with).reader().expect("it is sound").read_block(0).expect("it is sound");
+    assert_eq!(block.cell(0).tags, tags);
 }
 
 #[test]
