@@ -23,6 +23,7 @@ mod read;
 mod sink;
 
 pub use checksum::Checksum;
+pub(crate) use header::CHAINS;
 pub use header::{BlockHeader, BlockKind, HEADER_LEN};
 pub(crate) use read::{RawBlock, block_in, read_block};
 pub(crate) use sink::BlockSink;

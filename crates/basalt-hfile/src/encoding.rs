@@ -9,12 +9,14 @@
 //! of another kind (`DATABLK*`) without one. Numbers and encoders match `DataBlockEncoding` of HBase 2.6, byte
 //! for byte.
 
+pub(crate) mod cursor;
 pub(crate) mod delta;
 mod diff;
 mod fast_diff;
 mod none;
 mod prefix;
 pub(crate) mod raw_cells;
+mod raw_cursor;
 mod row_index_v1;
 
 use basalt_model::{CellRef, Seq};
@@ -23,6 +25,7 @@ use bytes::Bytes;
 use crate::cells::CellBlock;
 use crate::error::Damage;
 use crate::key::FlatKey;
+use cursor::CellCursor;
 
 /// A data block encoding by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Serialize)]
@@ -126,6 +129,12 @@ pub(crate) trait BlockEncoding: Sync {
 
     /// All cells of a payload (behind the encoding's number).
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage>;
+
+    /// The cells of `row` alone, decoding no more than the layout forces.
+    fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage>;
+
+    /// A cursor before the first cell.
+    fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage>;
 }
 
 /// Appends cells to block payloads. The call per cell is virtual; measured, it is lost among the copies.

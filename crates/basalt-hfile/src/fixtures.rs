@@ -20,11 +20,22 @@ impl Fixture {
     }
 }
 
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/hbase")
+}
+
+fn unpack(name: &str) -> Vec<u8> {
+    zstd::decode_all(&fs::read(folder().join(name)).unwrap()[..]).unwrap()
+}
+
+/// One line per file: name, bytes, cells, encoding, compression, block size, and more.
+pub(crate) fn index() -> String {
+    String::from_utf8(unpack("INDEX.tsv.zst")).unwrap()
+}
+
 /// All of them.
 pub(crate) fn all() -> Vec<Fixture> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/hbase");
-    let unpack = |name: &str| zstd::decode_all(&fs::read(folder.join(name)).unwrap()[..]).unwrap();
-    let mut names: Vec<String> = fs::read_dir(&folder)
+    let mut names: Vec<String> = fs::read_dir(folder())
         .unwrap()
         .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".hfile.zst")?.to_owned()))
         .collect();

@@ -36,6 +36,8 @@ pub struct WriterOptions {
     pub create_time_ms: i64,
     /// Bytes after which an index block ends. Default 131,072.
     pub index_block_bytes: u32,
+    /// Entries below which an index level is not split, whatever its size. Default 16.
+    pub index_entries_min: u32,
     /// Checksum algorithm. Default CRC32C.
     pub checksum: Checksum,
     /// Bytes per checksum. Default 16,384.
@@ -58,6 +60,7 @@ impl Default for WriterOptions {
             tags_compressed: false,
             create_time_ms: 0,
             index_block_bytes: 131_072,
+            index_entries_min: 16,
             checksum: Checksum::default(),
             checksum_chunk_bytes: 16_384,
             order: KeyOrder::default(),
@@ -85,6 +88,9 @@ impl WriterOptions {
                 "{} bytes per checksum are not in {HEADER_LEN}..={BLOCK_BYTES_MAX}",
                 self.checksum_chunk_bytes
             ));
+        }
+        if self.index_entries_min < 2 {
+            return invalid("an index level must have at least 2 entries to be split".into());
         }
         if self.order != KeyOrder::Cells {
             return invalid("files in the key order of hbase:meta cannot be written".into());

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use crate::block::{BlockHeader, BlockKind, RawBlock, read_block};
 use crate::bloom::{BloomFacts, BloomKind, BloomReader};
 use crate::cells::CellBlock;
+use crate::encoded_block::EncodedBlock;
 use crate::encoding::{CellLayout, DecodeContext, Encoding};
 use crate::error::{Damage, Error, Result, corrupt};
 use crate::file::FileRead;
@@ -184,9 +185,7 @@ impl HFileReader {
 
     /// Reads, verifies, decompresses and decodes data block `index`.
     pub fn read_block(&self, index: usize) -> Result<CellBlock> {
-        let pointer = self.index()?.pointer(index);
-        let block = self.read_data_block(pointer)?;
-        self.decode_block(&block).map_err(|damage| damage.in_block(self.name(), pointer.offset))
+        self.read_encoded_block(index)?.decode()
     }
 
     fn read_data_block(&self, pointer: BlockPointer) -> Result<RawBlock> {
@@ -202,10 +201,13 @@ impl HFileReader {
         corrupt(self.name(), offset, format!("expected a {expected}, found {found:?}"))
     }
 
-    fn decode_block(&self, block: &RawBlock) -> Result<CellBlock, Damage> {
-        let payload = self.payload(block)?;
-        let (encoding, body) = split_encoding(&block.header, &payload)?;
-        encoding.implementation().decode(&body, &self.decode_context())
+    /// Reads, verifies and decompresses data block `index`, and leaves it encoded.
+    pub fn read_encoded_block(&self, index: usize) -> Result<EncodedBlock> {
+        let BlockPointer { offset, .. } = self.index()?.pointer(index);
+        let block = self.read_data_block(self.index()?.pointer(index))?;
+        let parts = self.payload(&block).and_then(|payload| split_encoding(&block.header, &payload));
+        let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), offset))?;
+        Ok(EncodedBlock { file: self.file.clone(), offset, encoding, body, context: self.decode_context() })
     }
 
     fn decode_context(&self) -> DecodeContext {
@@ -240,9 +242,16 @@ impl HFileReader {
         let Some(bloom) = self.general_bloom.as_ref().filter(|_| self.bloom_kind == BloomKind::RowCol) else {
             return self.may_contain_row(row);
         };
-        let column = FlatKey::first_of_column(row, b"", qualifier).to_vec();
         let marker = FlatKey::first_of_column(row, b"", b"").to_vec();
-        Ok(self.ask(bloom, &column)? || self.ask(bloom, &marker)?)
+        Ok(self.may_contain_exact_column(row, qualifier)? || self.ask(bloom, &marker)?)
+    }
+
+    /// False if no cell of this column, markers included, can be in the file.
+    pub(crate) fn may_contain_exact_column(&self, row: &[u8], qualifier: &[u8]) -> Result<bool> {
+        let Some(bloom) = self.general_bloom.as_ref().filter(|_| self.bloom_kind == BloomKind::RowCol) else {
+            return self.may_contain_row(row);
+        };
+        self.ask(bloom, &FlatKey::first_of_column(row, b"", qualifier).to_vec())
     }
 
     /// False if the file certainly has no family delete marker of `row`.
@@ -306,11 +315,10 @@ pub(crate) mod tests_support {
 
     /// Encoding, payload and context of each data block.
     pub(crate) fn data_payloads(reader: &HFileReader) -> Vec<(Encoding, Bytes, DecodeContext)> {
-        let payload_of = |pointer: &BlockPointer| {
-            let block = reader.read_data_block(*pointer).unwrap();
-            let (encoding, body) = split_encoding(&block.header, &reader.payload(&block).unwrap()).unwrap();
-            (encoding, body, reader.decode_context())
+        let payload_of = |index| {
+            let block = reader.read_encoded_block(index).unwrap();
+            (block.encoding, block.body, block.context)
         };
-        reader.index().unwrap().pointers().iter().map(payload_of).collect()
+        (0..reader.block_count().unwrap()).map(payload_of).collect()
     }
 }

@@ -154,7 +154,7 @@ impl<W: FileWrite> HFileWriter<W> {
             block_raw_bytes: 0,
             last_key: LastKey::default(),
             block_key: Vec::new(),
-            index: IndexWriter::new(options.index_block_bytes as usize),
+            index: IndexWriter::new(options.index_block_bytes as usize, options.index_entries_min as usize),
             general_bloom: GeneralBloom::try_new(options.bloom, options.bloom_hash),
             delete_bloom: with_delete_bloom.then(|| BloomWriter::new(options.bloom_hash, BloomKind::Row)),
             delete_bloom_row: Vec::new(),
@@ -168,8 +168,8 @@ impl<W: FileWrite> HFileWriter<W> {
         Ok(writer)
     }
 
-    /// Adds an entry to the file info. Keys that the writer itself computes keep the caller's value, except
-    /// those that readers need to take cells apart.
+    /// Adds an entry to the file info. Where the writer computes an entry itself, its own value wins, but for
+    /// `MAX_SEQ_ID_KEY` and `MAJOR_COMPACTION_KEY`.
     pub fn add_file_info(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
         self.info.set(key, value);
     }

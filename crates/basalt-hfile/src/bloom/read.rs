@@ -93,10 +93,6 @@ impl BloomReader {
         &self.facts
     }
 
-    pub(crate) fn pointers(&self) -> &[BlockPointer] {
-        &self.pointers
-    }
-
     /// Bytes of chunks that have been read and are kept.
     pub(crate) fn loaded_bytes(&self) -> usize {
         self.chunks.iter().filter_map(OnceLock::get).map(Bytes::len).sum()

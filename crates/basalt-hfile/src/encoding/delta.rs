@@ -14,12 +14,14 @@
 //! Decoding rebuilds keys into a buffer of its own; values stay in the payload. The declared raw size bounds
 //! what a payload may unfold to, so a few damaged bytes cannot ask for more memory than the block claims.
 
+mod cursor;
 mod read;
 mod tags;
 mod write;
 
+pub(super) use cursor::DeltaCursor;
 pub(super) use read::{
-    DeltaCells, DeltaFormat, NewCell, NewName, decode, key_len, read_be, read_key_part, read_le,
+    DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, key_len, read_be, read_key_part, read_le,
 };
 pub(crate) use tags::tags_are_whole;
 pub(super) use write::{DeltaBlock, common_key_len, write_key_part};

@@ -21,7 +21,8 @@
 use basalt_model::CellRef;
 use bytes::Bytes;
 
-use super::delta::{self, DeltaBlock, DeltaCells, DeltaFormat, NewCell, NewName};
+use super::cursor::CellCursor;
+use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCell, NewName};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -43,6 +44,14 @@ impl BlockEncoding for Diff {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<Diff>(body, context)
+    }
+
+    fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
+        delta::decode_row::<Diff>(body, context, row)
+    }
+
+    fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
+        Ok(Box::new(DeltaCursor::<Diff>::try_new(body, context)?))
     }
 }
 

@@ -19,7 +19,8 @@
 use basalt_model::CellRef;
 use bytes::Bytes;
 
-use super::delta::{self, DeltaBlock, DeltaCells, DeltaFormat, NewCell, NewName};
+use super::cursor::CellCursor;
+use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCell, NewName};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -41,6 +42,14 @@ impl BlockEncoding for FastDiff {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<FastDiff>(body, context)
+    }
+
+    fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
+        delta::decode_row::<FastDiff>(body, context, row)
+    }
+
+    fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
+        Ok(Box::new(DeltaCursor::<FastDiff>::try_new(body, context)?))
     }
 }
 

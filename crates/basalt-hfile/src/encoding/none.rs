@@ -4,7 +4,9 @@
 use basalt_model::CellRef;
 use bytes::Bytes;
 
+use super::cursor::CellCursor;
 use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::raw_cursor::{NoRowOffsets, RawCursor};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -18,6 +20,14 @@ impl BlockEncoding for None {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         decode_raw_cells(body, context)
+    }
+
+    fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
+        RawCursor::new(body.clone(), NoRowOffsets, context).decode_row(row)
+    }
+
+    fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
+        Ok(Box::new(RawCursor::new(body.clone(), NoRowOffsets, context)))
     }
 }
 

@@ -15,7 +15,8 @@
 use basalt_model::CellRef;
 use bytes::Bytes;
 
-use super::delta::{self, DeltaBlock, DeltaCells, DeltaFormat, NewCell, NewName};
+use super::cursor::CellCursor;
+use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCell, NewName};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -31,6 +32,14 @@ impl BlockEncoding for Prefix {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<Prefix>(body, context)
+    }
+
+    fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
+        delta::decode_row::<Prefix>(body, context, row)
+    }
+
+    fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
+        Ok(Box::new(DeltaCursor::<Prefix>::try_new(body, context)?))
     }
 }
 

@@ -81,23 +81,84 @@ fn decode<const TAGS: bool, const SEQ: bool>(
         }
         last_column = column;
         plain &= cell.cell_type == CellType::Put;
-        slots.push(CellSlot {
-            key: (at + 8) as u32,
-            value: cell.value_at as u32,
-            value_len: cell.value_len,
-            qualifier_len: cell.qualifier_len,
-            tags: if TAGS { cell.tags_at as u32 } else { 0 },
-            tags_len: cell.tags_len,
-            row_len: cell.row_len,
-            family_len: cell.family_len,
-            cell_type: cell.cell_type,
-            timestamp: cell.timestamp,
-            seq: context.seq_override.unwrap_or(cell.seq),
-        });
+        slots.push(cell.slot(at, context.seq_override));
         at = cell.end;
     }
     let tags = if TAGS { data.clone() } else { Bytes::new() };
     Ok(CellBlock { keys: data.clone(), values: data.clone(), tags, slots, row_starts, plain })
+}
+
+/// The cells of `row`, the first of which begins at `start` if there is any.
+pub(super) fn decode_raw_row(
+    data: &Bytes,
+    start: usize,
+    row: &[u8],
+    context: &DecodeContext,
+) -> Result<CellBlock, Damage> {
+    let layout = context.layout;
+    let parse = match (layout.with_tags, layout.with_seq) {
+        (false, false) => parse_raw_cell::<false, false>,
+        (false, true) => parse_raw_cell::<false, true>,
+        (true, false) => parse_raw_cell::<true, false>,
+        (true, true) => parse_raw_cell::<true, true>,
+    };
+    let mut slots = Vec::new();
+    let mut plain = true;
+    let mut last_column = None;
+    let mut at = start;
+    while at < data.len() {
+        let cell = parse(data, at).ok_or_else(|| explain(data, at))?;
+        let row_end = 2 + cell.row_len as usize;
+        if cell.key[2..row_end] != *row {
+            break;
+        }
+        let column = Some(&cell.key[row_end..cell.key.len() - 9]);
+        plain &= cell.cell_type == CellType::Put && column != last_column;
+        last_column = column;
+        slots.push(cell.slot(at, context.seq_override));
+        at = cell.end;
+    }
+    let row_starts = if slots.is_empty() { Vec::new() } else { vec![0] };
+    let tags = if layout.with_tags { data.clone() } else { Bytes::new() };
+    Ok(CellBlock { keys: data.clone(), values: data.clone(), tags, slots, row_starts, plain })
+}
+
+/// Walks from the cell at `at` to the first whose row is not below `row`; the end of `bytes` if there is none,
+/// `None` if a cell does not fit. Looks at lengths and rows alone.
+pub(super) fn skim<const TAGS: bool, const SEQ: bool>(
+    bytes: &[u8],
+    mut at: usize,
+    row: &[u8],
+) -> Option<usize> {
+    // Most rows are decided by their first eight bytes, as one number, padded with zeros.
+    let prefix = row_prefix(row);
+    while at < bytes.len() {
+        let head = bytes[at..].first_chunk::<18>()?;
+        let key_len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let value_len = u32::from_be_bytes([head[4], head[5], head[6], head[7]]) as usize;
+        let row_len = usize::from(u16::from_be_bytes([head[8], head[9]]));
+        // A whole cell has at least eight bytes behind the start of its row; those that are not row are masked.
+        let first = u64::from_be_bytes(*head.last_chunk()?);
+        let first = if row_len >= 8 { first } else { first & !(u64::MAX >> (8 * row_len)) };
+        if first >= prefix && bytes.get(at + 10..at + 10 + row_len)? >= row {
+            return Some(at);
+        }
+        at += 8 + key_len + value_len;
+        if TAGS {
+            at += 2 + usize::from(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+        }
+        if SEQ {
+            at += read_vlong(bytes.get(at..)?)?.1;
+        }
+    }
+    (at == bytes.len()).then_some(at)
+}
+
+fn row_prefix(row: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let len = row.len().min(8);
+    first[..len].copy_from_slice(&row[..len]);
+    u64::from_be_bytes(first)
 }
 
 /// A cell taken apart; offsets count from the start of the cells.
@@ -116,13 +177,32 @@ pub(crate) struct RawCell<'a> {
     pub(crate) end: usize,
 }
 
+impl RawCell<'_> {
+    #[inline(always)]
+    fn slot(&self, at: usize, seq_override: Option<Seq>) -> CellSlot {
+        CellSlot {
+            key: (at + 8) as u32,
+            value: self.value_at as u32,
+            value_len: self.value_len,
+            qualifier_len: self.qualifier_len,
+            tags: self.tags_at as u32,
+            tags_len: self.tags_len,
+            row_len: self.row_len,
+            family_len: self.family_len,
+            cell_type: self.cell_type,
+            timestamp: self.timestamp,
+            seq: seq_override.unwrap_or(self.seq),
+        }
+    }
+}
+
 /// The cell at `at`, every length checked; `None` if one does not fit.
 #[inline(always)]
 pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(
     bytes: &[u8],
     at: usize,
 ) -> Option<RawCell<'_>> {
-    let rest = &bytes[at..];
+    let rest = bytes.get(at..)?;
     let head = rest.first_chunk::<10>()?;
     let key_len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
     let value_len = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
@@ -170,7 +250,7 @@ pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(
 /// Says why the cell at `at` could not be read.
 #[cold]
 pub(crate) fn explain(bytes: &[u8], at: usize) -> Damage {
-    let rest = &bytes[at..];
+    let rest = bytes.get(at..).unwrap_or_default();
     let Some(head) = rest.first_chunk::<10>() else {
         return Damage::new(at, format!("{} bytes after the last cell", rest.len()));
     };

@@ -12,7 +12,9 @@
 use basalt_model::CellRef;
 use bytes::Bytes;
 
+use super::cursor::CellCursor;
 use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::raw_cursor::{RawCursor, RowOffsets};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -29,6 +31,16 @@ impl BlockEncoding for RowIndexV1 {
         let block = decode_raw_cells(&cells, context)?;
         check_rows(&block, &rows, cells.len())?;
         Ok(block)
+    }
+
+    fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
+        let (cells, rows) = split(body)?;
+        RawCursor::new(cells, StoredRows(rows), context).decode_row(row)
+    }
+
+    fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
+        let (cells, rows) = split(body)?;
+        Ok(Box::new(RawCursor::new(cells, StoredRows(rows), context)))
     }
 }
 
@@ -98,4 +110,42 @@ fn check_rows(block: &CellBlock, rows: &[u8], at: usize) -> Result<(), Damage> {
         return Ok(());
     }
     Err(Damage::new(at, "the row offsets are not those of the cells"))
+}
+
+/// The row offsets of a block, as stored.
+struct StoredRows(Bytes);
+
+impl StoredRows {
+    /// Position of the first row for which `below` is false.
+    fn partition_point(&self, mut below: impl FnMut(usize) -> Option<bool>) -> Option<usize> {
+        let (mut low, mut high) = (0, self.0.len() / 4);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if below(row_offset(&self.0, middle))? {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    fn offset_before(&self, point: usize) -> usize {
+        point.checked_sub(1).map_or(0, |index| row_offset(&self.0, index))
+    }
+}
+
+impl RowOffsets for StoredRows {
+    fn at_or_before(&self, data: &[u8], row: &[u8]) -> Option<usize> {
+        let not_above = |offset: usize| {
+            let row_len = u16::from_be_bytes(*data.get(offset + 8..)?.first_chunk()?);
+            Some(data.get(offset + 10..)?.get(..row_len.into())? <= row)
+        };
+        Some(self.offset_before(self.partition_point(not_above)?))
+    }
+
+    fn before(&self, offset: usize) -> usize {
+        let point = self.partition_point(|start| Some(start < offset));
+        point.map_or(0, |point| self.offset_before(point))
+    }
 }

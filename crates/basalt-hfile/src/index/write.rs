@@ -17,8 +17,6 @@ use crate::varint::{vlong_len, write_vbytes};
 
 /// Levels at which splitting stops, as in HBase.
 const LEVELS_MAX: u32 = 16;
-/// Entries below which a level is not split (`hfile.index.block.min.entries`).
-const ENTRIES_MIN: usize = 16;
 
 /// Some entries that become one block.
 #[derive(Debug, Default)]
@@ -74,6 +72,8 @@ pub(crate) fn write_root_entry(out: &mut Vec<u8>, pointer: BlockPointer, key: &[
 /// The data index of a file being written.
 pub(crate) struct IndexWriter {
     block_bytes_max: usize,
+    /// Entries below which a level is not split.
+    entries_min: usize,
     pending: Chunk,
     root: Chunk,
     /// Data blocks up to and including each leaf, for the middle block.
@@ -94,9 +94,10 @@ pub(crate) struct IndexSummary {
 }
 
 impl IndexWriter {
-    pub(crate) fn new(block_bytes_max: usize) -> Self {
+    pub(crate) fn new(block_bytes_max: usize, entries_min: usize) -> Self {
         Self {
             block_bytes_max,
+            entries_min,
             pending: Chunk::default(),
             root: Chunk::default(),
             blocks_through_leaf: Vec::new(),
@@ -160,7 +161,7 @@ impl IndexWriter {
             self.middle = Some(self.middle_block());
         }
         while self.root.root_bytes > self.block_bytes_max
-            && self.root.len() > ENTRIES_MIN
+            && self.root.len() > self.entries_min
             && self.levels < LEVELS_MAX
         {
             let level = std::mem::take(&mut self.root);
@@ -176,7 +177,7 @@ impl IndexWriter {
         let mut chunk = Chunk::default();
         for (index, (pointer, key)) in level.pointers.into_iter().zip(level.keys).enumerate() {
             chunk.add(pointer, key);
-            if index >= ENTRIES_MIN && chunk.root_bytes >= self.block_bytes_max {
+            if index >= self.entries_min && chunk.root_bytes >= self.block_bytes_max {
                 let full = std::mem::take(&mut chunk);
                 let (pointer, key) = self.write_non_root(sink, BlockKind::IntermediateIndex, full)?;
                 parent.add(pointer, key);

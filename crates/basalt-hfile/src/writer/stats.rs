@@ -134,7 +134,8 @@ impl CellStats {
     fn time_range(&self) -> [u8; 16] {
         let (mut min, mut max) = (self.timestamp_min, self.timestamp_max);
         if self.cells == 0 {
-            (min, max) = (LATEST_TIMESTAMP, LATEST_TIMESTAMP);
+            // What HBase 2.6.1 writes for nothing: a range that contains nothing.
+            (min, max) = (LATEST_TIMESTAMP, -1);
         } else if self.deletes_from_zero {
             (min, max) = (min.min(0), max.max(0));
         }

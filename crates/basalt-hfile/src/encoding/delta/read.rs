@@ -5,16 +5,17 @@
 //! [`DeltaFormat::read`]; names are rebuilt, tails read and slots made here. All of it is one loop that the
 //! compiler specialises per encoding and file layout. A cursor runs the same loop cell by cell.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
-use basalt_model::{CellType, Seq};
+use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
 use super::tags::TagReader;
 use crate::cells::{CellBlock, CellSlot};
 use crate::encoding::DecodeContext;
 use crate::error::Damage;
-use crate::key::KEY_OVERHEAD;
+use crate::key::{FlatKey, KEY_OVERHEAD};
 use crate::varint::{read_leb, read_vlong, vlong_len};
 
 /// How the name of a cell (row, family, qualifier) comes out of the previous one and the payload.
@@ -78,13 +79,25 @@ pub(in crate::encoding) fn decode<F: DeltaFormat>(
     context: &DecodeContext,
 ) -> Result<CellBlock, Damage> {
     let mut cells = DeltaCells::try_new::<F>(body, context)?;
-    match (context.layout.with_tags, context.layout.with_seq) {
-        (false, false) => cells.step_all::<F, false, false>(),
-        (false, true) => cells.step_all::<F, false, true>(),
-        (true, false) => cells.step_all::<F, true, false>(),
-        (true, true) => cells.step_all::<F, true, true>(),
-    }?;
-    Ok(cells.into_block())
+    cells.step_until::<F, _>(|_| false)?;
+    Ok(cells.into_block(0))
+}
+
+/// Decodes up to the end of `row`, and keeps the cells of that row.
+pub(in crate::encoding) fn decode_row<F: DeltaFormat>(
+    body: &Bytes,
+    context: &DecodeContext,
+    row: &[u8],
+) -> Result<CellBlock, Damage> {
+    let mut cells = DeltaCells::try_new::<F>(body, context)?;
+    // Rows are compared once each, at their first cell.
+    let past = cells.step_until::<F, _>(|cells| cells.at_new_row() && cells.last_row() > row)?;
+    if past {
+        cells.drop_last();
+    }
+    let found = cells.row_starts.last().copied().filter(|_| cells.last_row() == row);
+    let first = found.map_or(cells.slots.len(), |start| start as usize);
+    Ok(cells.into_block(first))
 }
 
 impl DeltaCells {
@@ -135,12 +148,83 @@ impl DeltaCells {
         &self.keys[self.name(slot)]
     }
 
-    fn step_all<F: DeltaFormat, const TAGS: bool, const SEQ: bool>(&mut self) -> Result<(), Damage> {
+    /// Decodes cells until `stop` says so of the last one, or the payload ends; true if it was stopped.
+    pub(super) fn step_until<F: DeltaFormat, S: FnMut(&Self) -> bool>(
+        &mut self,
+        stop: S,
+    ) -> Result<bool, Damage> {
+        // The file's options are decided here, once, and are constants in the loop.
+        match (self.context.layout.with_tags, self.context.layout.with_seq) {
+            (false, false) => self.step_loop::<F, S, false, false>(stop),
+            (false, true) => self.step_loop::<F, S, false, true>(stop),
+            (true, false) => self.step_loop::<F, S, true, false>(stop),
+            (true, true) => self.step_loop::<F, S, true, true>(stop),
+        }
+    }
+
+    fn step_loop<F: DeltaFormat, S: FnMut(&Self) -> bool, const TAGS: bool, const SEQ: bool>(
+        &mut self,
+        mut stop: S,
+    ) -> Result<bool, Damage> {
         let body = self.body.clone();
         while self.at < body.len() {
             self.step::<F, TAGS, SEQ>(&body).ok_or_else(|| self.explain::<F>())?;
+            if stop(self) {
+                return Ok(true);
+            }
         }
-        self.check_end::<F>()
+        self.check_end::<F>()?;
+        Ok(false)
+    }
+
+    /// True if the last decoded cell begins a row.
+    fn at_new_row(&self) -> bool {
+        self.row_starts.last().is_some_and(|&start| start as usize + 1 == self.slots.len())
+    }
+
+    /// Row of the last decoded cell, of which there must be one.
+    fn last_row(&self) -> &[u8] {
+        let Some(slot) = self.slots.last() else { return b"" };
+        &self.keys[slot.key as usize + 2..slot.key as usize + 2 + slot.row_len as usize]
+    }
+
+    /// True if the last decoded cell's key is not below `target`.
+    pub(super) fn last_is_at_or_after(&self, target: &FlatKey<'_>) -> bool {
+        match self.last_row().cmp(target.row) {
+            Ordering::Less => false,
+            Ordering::Greater => true,
+            Ordering::Equal => FlatKey::of(&self.cell(self.len() - 1)).compare(target).is_ge(),
+        }
+    }
+
+    /// Takes the last cell, which began a row, out of the result.
+    fn drop_last(&mut self) {
+        self.slots.pop();
+        self.row_starts.pop();
+    }
+
+    /// Number of cells decoded.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Decoded cell `index`.
+    pub(super) fn cell(&self, index: usize) -> CellRef<'_> {
+        let slot = &self.slots[index];
+        let name = &self.keys[self.name(slot)];
+        let (row, column) = name[2..].split_at(slot.row_len.into());
+        let (family, qualifier) = column[1..].split_at(slot.family_len.into());
+        let tags = if self.context.layout.tags_compressed { &self.tags[..] } else { &self.body[..] };
+        CellRef {
+            row,
+            family,
+            qualifier,
+            timestamp: slot.timestamp,
+            cell_type: slot.cell_type,
+            value: &self.body[slot.value as usize..slot.value as usize + slot.value_len as usize],
+            seq: slot.seq,
+            tags: &tags[slot.tags as usize..slot.tags as usize + slot.tags_len as usize],
+        }
     }
 
     fn check_end<F: DeltaFormat>(&self) -> Result<(), Damage> {
@@ -285,7 +369,12 @@ impl DeltaCells {
         }
     }
 
-    pub(in crate::encoding) fn into_block(self) -> CellBlock {
+    /// The decoded cells from `first` on, which begins a row.
+    fn into_block(mut self, first: usize) -> CellBlock {
+        if first > 0 {
+            self.slots.drain(..first);
+            self.row_starts = if self.slots.is_empty() { Vec::new() } else { vec![0] };
+        }
         let tags = match (self.context.layout.with_tags, self.context.layout.tags_compressed) {
             (false, _) => Bytes::new(),
             (true, false) => self.body.clone(),

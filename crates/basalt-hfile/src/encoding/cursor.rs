@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Moving through one block cell by cell, decoding no more than its layout forces.
+//!
+//! | encoding | seek | backward |
+//! |---|---|---|
+//! | NONE | walks over lengths and rows | remembers where cells began |
+//! | ROW_INDEX_V1 | binary search over row offsets, then within the row | as NONE within a row, by offset between rows |
+//! | PREFIX, DIFF, FAST_DIFF | decodes from the start of the block, or from where it is | keeps the cells it decoded |
+//!
+//! [`crate::HFileReader::read_block`] is the way to read many cells; this is the way to read a few.
+
+use basalt_model::CellRef;
+
+use crate::error::Damage;
+use crate::key::FlatKey;
+
+/// A position in a block: before the first cell, at a cell, or behind the last.
+pub(crate) trait CellCursor: Send {
+    /// Moves to the first cell whose key is not below `target`; false if there is none.
+    fn seek(&mut self, target: &FlatKey<'_>) -> Result<bool, Damage>;
+
+    /// Moves one cell forward; false behind the last.
+    fn next(&mut self) -> Result<bool, Damage>;
+
+    /// Moves one cell backward; false before the first.
+    fn previous(&mut self) -> Result<bool, Damage>;
+
+    /// The cell at the position; `None` before the first and behind the last.
+    fn cell(&self) -> Option<CellRef<'_>>;
+}
