@@ -127,6 +127,12 @@ impl CommitLine {
         self.sequencer.lock()
     }
 
+    /// Makes all that is visible durable.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        let mut log = self.log.lock();
+        if log.has_unsynced() { log.sync(SyncKind::Data) } else { log.check() }
+    }
+
     /// The log, for rotation, syncs and removal of segments.
     pub(crate) fn log(&self) -> MutexGuard<'_, LogWriter> {
         self.log.lock()

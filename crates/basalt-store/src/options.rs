@@ -18,7 +18,8 @@ pub enum Recovery {
 /// When a write is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Durability {
-    /// At once, without the log: lost at a crash before the next flush.
+    /// At once, without the log: lost at a crash before the next flush. The only choice with which a crash may
+    /// keep one part of a batch and lose another, if its rows are of several tables or regions.
     Skip,
     /// After it was given to the operating system; synced within [`OpenOptions::async_sync_ms`].
     Async,

@@ -3,7 +3,8 @@
 //!
 //! 1. *Seal.* With the order of commits stopped, the active memtable becomes a sealed one and an empty one
 //!    takes its place. Every commit of the region up to this point is in sealed memtables or files.
-//! 2. *Wait* until those commits are durable or undone; now the sealed memtables do not change any more.
+//! 2. *Wait* until those commits are visible or undone, and sync the log; now the sealed memtables do not
+//!    change any more, and nothing in them could still be lost elsewhere.
 //! 3. *Write* one file per family, and make it durable with its name.
 //! 4. *Swap.* One manifest change names the files, says that the log is not needed up to the seal, and names
 //!    the first segment that still is. Then the version follows, and the old segments go.
@@ -64,6 +65,9 @@ impl Shared {
         // Commits after the last visible one were undone, but their frame may still be in a failed log. The
         // next recovery decides about them for all regions alike, so this one must not claim to have them.
         sealed.seq = sealed.seq.min(self.commit.visible());
+        // Batches that were acknowledged before they were durable become so for all regions at once: after a
+        // crash one must not be found in the files of one region and be missing from another.
+        self.commit.sync_log()?;
         let files = self.write_families(&sealed)?;
         let swapped = self.swap_flushed(&sealed, files)?;
         self.upkeep.flush_done();

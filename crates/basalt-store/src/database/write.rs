@@ -10,7 +10,6 @@ use basalt_model::{FrozenBatch, Seq, TableId, WriteBatch};
 use super::{Database, Shared};
 use crate::snapshot::read;
 use crate::commit::{BATCH_BYTES_MAX, Target};
-use crate::env::SyncKind;
 use crate::error::{Error, Result};
 use crate::options::Durability;
 use crate::version::{RegionVersion, TableVersion, Version};
@@ -74,7 +73,7 @@ impl Database {
     /// Makes everything that was acknowledged durable, [`Durability::Async`] writes included.
     pub fn sync_wal(&self) -> Result<()> {
         self.shared().check_writable()?;
-        self.shared().commit.log().sync(SyncKind::Data)
+        self.shared().commit.sync_log()
     }
 }
 

@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is what Env stands for")]
 
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -216,8 +215,7 @@ pub(super) struct LocalRandom;
 
 impl Random for LocalRandom {
     fn next_u64(&self) -> u64 {
-        // Every RandomState has keys of its own, seeded by the operating system.
-        RandomState::new().hash_one(0u8)
+        getrandom::u64().expect("the operating system has randomness once it has started")
     }
 }
 

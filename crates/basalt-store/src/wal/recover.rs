@@ -228,13 +228,17 @@ impl LogReader<'_> {
     }
 }
 
-/// Cuts the torn tail off and removes useless segments. Everything here may be repeated after a crash.
+/// Cuts the torn tail off, removes useless segments, and makes what was read durable: frames that survived a
+/// crash of the process alone may still be in the page cache, and the next segment's header will claim that
+/// everything before it is on disk. Everything here may be repeated after a crash.
 pub(crate) fn repair(env: &Env, root: &Path, found: &Recovered) -> Result<()> {
     super::writer::remove_segments(env, root, &found.useless)?;
-    if let Some((path, len)) = &found.torn {
-        let mut file = env.storage.open_append(path).map_err(Error::io("open", path))?;
+    let Some(last) = found.segments.last() else { return Ok(()) };
+    let path = &layout::segment_path(root, last.number);
+    let mut file = env.storage.open_append(path).map_err(Error::io("open", path))?;
+    if let Some((torn, len)) = &found.torn {
+        assert_eq!(torn, path, "nothing valid follows a torn tail");
         file.truncate(*len).map_err(Error::io("truncate", path))?;
-        file.sync(SyncKind::All).map_err(Error::io("sync", path))?;
     }
-    Ok(())
+    file.sync(SyncKind::All).map_err(Error::io("sync", path))
 }
