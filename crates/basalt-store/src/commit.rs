@@ -303,10 +303,12 @@ impl Sequencer {
         Seq(self.last_seq)
     }
 
-    /// Gives out a number for something that is not a batch.
-    pub(crate) fn take_seq(&mut self) -> Seq {
-        self.last_seq += 1;
-        Seq(self.last_seq)
+    /// Gives out `count` numbers, first and last, for something that is not a batch.
+    pub(crate) fn take_seqs(&mut self, count: u64) -> (Seq, Seq) {
+        assert!(count > 0, "a range of numbers is not empty");
+        let first = self.last_seq + 1;
+        self.last_seq += count;
+        (Seq(first), Seq(self.last_seq))
     }
 
     fn take_group(&mut self) -> Vec<Pending> {
@@ -324,7 +326,7 @@ impl Sequencer {
 }
 
 impl CommitLine {
-    /// Publishes a number taken with [`Sequencer::take_seq`] while nothing is on its way.
+    /// Publishes numbers taken with [`Sequencer::take_seqs`] while nothing is on its way.
     pub(crate) fn publish(&self, sequencer: &Sequencer, seq: Seq) {
         assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
         let mut group = self.group.lock();
@@ -332,7 +334,7 @@ impl CommitLine {
         self.visible.store(seq.0, Ordering::Release);
     }
 
-    /// Gives up a number taken with [`Sequencer::take_seq`]; it is not used again.
+    /// Gives up numbers taken with [`Sequencer::take_seqs`]; they are not used again.
     pub(crate) fn abandon(&self, sequencer: &Sequencer, seq: Seq) {
         assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
         self.group.lock().resolved = seq.0;

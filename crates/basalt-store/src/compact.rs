@@ -12,7 +12,7 @@ mod output;
 mod pick;
 mod run;
 
-pub(crate) use output::RunWriter;
+pub(crate) use output::{FILE_BYTES_MAX, RunWriter};
 pub use pick::{Pick, PickOptions, Reason, major, pick};
 pub(crate) use run::{CompactionSpec, run};
 pub use run::{Control, Progress};

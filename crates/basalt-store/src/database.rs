@@ -32,12 +32,15 @@ use crate::snapshot::Snapshot;
 use crate::version::{TableVersion, Version};
 use upkeep::Upkeep;
 
+mod compaction;
 mod flush;
-pub(crate) mod ingest;
+mod ingest;
 mod open;
 mod tables;
 mod upkeep;
 mod write;
+
+pub use ingest::{Ingest, IngestSummary};
 
 /// A database that this process has open. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]

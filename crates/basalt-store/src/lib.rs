@@ -20,7 +20,7 @@ mod snapshot;
 mod version;
 mod wal;
 
-pub use database::Database;
+pub use database::{Database, Ingest, IngestSummary};
 pub use env::Env;
 pub use error::{Corruption, Error, Result};
 pub use ids::{FileId, RegionId};

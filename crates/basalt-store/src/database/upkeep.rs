@@ -15,6 +15,7 @@ use basalt_model::TableId;
 use parking_lot::{Condvar, Mutex};
 
 use super::Shared;
+use crate::compact::Control;
 use crate::env::{SyncKind, Task};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
@@ -39,6 +40,7 @@ pub(super) struct Upkeep {
     flushed: Condvar,
     flush_wanted: AtomicBool,
     tasks: Mutex<Vec<Box<dyn Task>>>,
+    compaction: Mutex<Option<Arc<Control>>>,
 }
 
 #[derive(Debug, Default)]
@@ -72,9 +74,20 @@ impl Upkeep {
         }
     }
 
+    /// Takes note of the compaction that runs, so that closing does not wait for its end.
+    pub(super) fn begin_compaction(&self, control: &Arc<Control>) {
+        *self.compaction.lock() = Some(Arc::clone(control));
+        if self.state.lock().stopping {
+            control.cancel();
+        }
+    }
+
     /// Ends the threads and waits for them.
     pub(super) fn stop(&self) {
         self.state.lock().stopping = true;
+        if let Some(control) = &*self.compaction.lock() {
+            control.cancel();
+        }
         self.wake.notify_all();
         self.flushed.notify_all();
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -89,6 +102,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
     }
     for (name, body) in [
         ("basalt-flush", flush_loop as fn(&Shared)),
+        ("basalt-compact", compaction_loop as fn(&Shared)),
         ("basalt-log", log_loop as fn(&Shared)),
     ] {
         let own = Arc::clone(shared);
@@ -129,6 +143,29 @@ fn flush_loop(shared: &Shared) {
                 upkeep.want_flush();
                 break;
             }
+        }
+    }
+}
+
+fn compaction_loop(shared: &Shared) {
+    let upkeep = &shared.upkeep;
+    loop {
+        {
+            let mut state = upkeep.state.lock();
+            while !state.stopping && !state.compaction_wanted {
+                upkeep.wake.wait(&mut state);
+            }
+            if state.stopping {
+                return;
+            }
+            state.compaction_wanted = false;
+        }
+        if shared.compact_regions(None, false).is_err() {
+            shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
+            if upkeep.pause(RETRY_MS) {
+                return;
+            }
+            upkeep.want_compaction();
         }
     }
 }

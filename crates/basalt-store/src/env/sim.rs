@@ -9,7 +9,7 @@
 //! * The n-th call can fail: with a full disk, an I/O error, a write of half the bytes, or a sync that loses
 //!   what it was asked to keep.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use super::{
 /// What an injected fault does to the call that it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `ENOSPC`; an append has no effect.
+    /// `ENOSPC` for a call that needs space: create, append, rename, create_dir. Others succeed.
     Full,
     /// `EIO`; nothing happens.
     Io,
-    /// An append writes half of its bytes, then `ENOSPC`. Any other call fails as with [`Fault::Full`].
+    /// An append writes half of its bytes, then `ENOSPC`. Any other call does as with [`Fault::Full`].
     ShortWrite,
     /// A sync fails and the unsynced bytes may or may not be durable. Any other call fails as with
     /// [`Fault::Io`].
@@ -69,7 +69,6 @@ struct State {
     calls: u64,
     injected: u64,
     plan: Option<FaultPlan>,
-    log: BTreeSet<&'static str>,
     rng: u64,
     generation: u64,
 }
@@ -192,17 +191,18 @@ impl State {
     }
 
     /// The fault for this call, if it is one of those to fail.
-    fn next_fault(&mut self) -> Option<Fault> {
+    fn next_fault(&mut self, op: &'static str) -> Option<Fault> {
         self.calls += 1;
         let plan = self.plan?;
-        let hit = self.calls >= plan.at && self.calls - plan.at < plan.calls;
+        let full = matches!(plan.fault, Fault::Full | Fault::ShortWrite);
+        let concerned = !full || matches!(op, "create" | "append" | "rename" | "create_dir");
+        let hit = concerned && self.calls >= plan.at && self.calls - plan.at < plan.calls;
         self.injected += u64::from(hit);
         hit.then_some(plan.fault)
     }
 
     fn count(&mut self, op: &'static str) -> io::Result<()> {
-        self.log.insert(op);
-        match self.next_fault() {
+        match self.next_fault(op) {
             None => Ok(()),
             Some(Fault::Full | Fault::ShortWrite) => Err(full()),
             Some(Fault::Io | Fault::LostSync) => Err(broken()),
@@ -322,8 +322,7 @@ impl FileWrite for SimWrite {
         if state.generation != self.storage.generation {
             return Err(io::Error::other("the power was cut"));
         }
-        state.log.insert("append");
-        let fault = state.next_fault();
+        let fault = state.next_fault("append");
         let written = match fault {
             None => bytes.len(),
             Some(Fault::ShortWrite) => bytes.len() / 2,

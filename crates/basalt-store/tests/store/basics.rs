@@ -259,3 +259,48 @@ fn segments_cover_the_ranges_without_overlap() {
     }
     assert_eq!(found.len(), 6000);
 }
+
+#[test]
+fn a_bulk_load_is_visible_at_once_and_wholly() {
+    let storage = SimStorage::new(1);
+    let db = open(&storage).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    db.write(one(table, "b", &[("f:x", "before")]), Durability::Sync).unwrap();
+    let mut load = db.ingest(table).unwrap();
+    for rows in [["a", "b"], ["d", "c"], ["a", "e"]] {
+        let mut batch = WriteBatch::new();
+        rows.iter().for_each(|row| put(&mut batch, table, row, &[("f:x", "loaded")]));
+        load.add(batch).unwrap();
+    }
+    let before = db.snapshot();
+    assert_eq!(all(&db, table), ["b f:x=before"]);
+    let summary = load.finish().unwrap();
+    assert_eq!((summary.rows, summary.seq), (6, db.snapshot().seq()));
+    let expected = ["a f:x=loaded", "b f:x=loaded", "c f:x=loaded", "d f:x=loaded", "e f:x=loaded"];
+    assert_eq!(all(&db, table), expected);
+    assert_eq!(show(&rows(&before, table).unwrap()), ["b f:x=before"]);
+    db.write(one(table, "c", &[("f:x", "after")]), Durability::Sync).unwrap();
+    let expected = ["a f:x=loaded", "b f:x=loaded", "c f:x=after", "d f:x=loaded", "e f:x=loaded"];
+    assert_eq!(all(&db, table), expected);
+    db.compact(None, true).unwrap();
+    assert_eq!(all(&db, table), expected);
+    drop((db, before));
+    let db = open(&storage.power_loss()).unwrap();
+    assert_eq!(all(&db, table), expected);
+    db.flush(None).unwrap();
+    db.compact(None, true).unwrap();
+    assert_eq!(all(&db, table), expected);
+    assert_eq!(db.stats(table).unwrap().files, 1);
+}
+
+#[test]
+fn a_bulk_load_that_is_dropped_leaves_nothing() {
+    let storage = SimStorage::new(1);
+    let db = open(&storage).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    let mut load = db.ingest(table).unwrap();
+    load.add(one(table, "a", &[("f:x", "1")])).unwrap();
+    drop(load);
+    assert!(!storage.files().iter().any(|path| path.starts_with("/db/data")));
+    assert_eq!(all(&db, table), Vec::<String>::new());
+}

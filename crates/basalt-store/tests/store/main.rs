@@ -2,4 +2,6 @@
 //! The store from outside: what it promises, tried with a simulated file system.
 
 mod basics;
+mod faults;
+mod model;
 mod support;

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runs compactions: picks files by rule ([`crate::compact`]), has them rewritten, swaps the manifest.
+//!
+//! Markers, and the sequence numbers of cells, leave only if nothing outside of the inputs can be older: no
+//! other file with any of the rows (the pick says so), and no memtable with a commit that is not newer than
+//! all inputs. The latter happens after a bulk load, which gives its files a number at once while older
+//! writes still wait in memory.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use basalt_model::table::KeepDeletedCells;
+use basalt_model::{FamilyDescriptor, TableId};
+
+use super::{Database, Shared};
+use crate::compact::{self, CompactionSpec, Control, FILE_BYTES_MAX, Pick, PickOptions, Reason};
+use crate::error::{Error, Result};
+use crate::ids::RegionId;
+use crate::manifest::FileMeta;
+use crate::new_file::FinishedFile;
+use crate::read::{Purpose, Rules, StoreFile};
+use crate::snapshot::read::access;
+use crate::version::RegionVersion;
+
+impl Database {
+    /// Rewrites store files: of one table, or of all. A `major` compaction leaves one sorted run per family,
+    /// without anything that no reader sees; otherwise only what the rules call for is done.
+    pub fn compact(&self, table: Option<TableId>, major: bool) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        shared.compact_regions(table, major)
+    }
+}
+
+/// One family of one region.
+struct FamilyPlace {
+    region: Arc<RegionVersion>,
+    table_name: Arc<str>,
+    family: FamilyDescriptor,
+}
+
+impl FamilyPlace {
+    fn files(&self) -> &[Arc<StoreFile>] {
+        self.region.files.get(&self.family.name).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Shared {
+    /// Compacts what the rules pick, or everything, until nothing is left to do or the database closes.
+    pub(super) fn compact_regions(&self, table: Option<TableId>, major: bool) -> Result<()> {
+        for (table, region) in self.region_ids(table)? {
+            let version = self.version();
+            let Ok(found) = version.table(table) else { continue };
+            for family in &found.descriptor.families {
+                self.compact_family(table, region, &family.name, major)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compact_family(&self, table: TableId, region: RegionId, family: &str, major: bool) -> Result<()> {
+        loop {
+            let _one_at_a_time = self.upkeep.compacting.lock();
+            if self.is_closed() {
+                return Err(Error::Closed);
+            }
+            let Some(place) = self.family_place(table, region, family) else { return Ok(()) };
+            let metas: Vec<FileMeta> = place.files().iter().map(|file| file.meta().clone()).collect();
+            let rules = Rules::new(&place.family, self.env.now_ms());
+            let picked = if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
+            let Some(pick) = picked else { return Ok(()) };
+            self.run_compaction(&place, rules, &pick)?;
+            if major {
+                return Ok(());
+            }
+        }
+    }
+
+    fn family_place(&self, table: TableId, region: RegionId, family: &str) -> Option<FamilyPlace> {
+        let version = self.version();
+        let table = version.table(table).ok()?;
+        let region = table.regions.iter().find(|known| known.id == region)?;
+        let descriptor = table.descriptor.families.iter().find(|known| known.name == family)?;
+        Some(FamilyPlace {
+            region: Arc::clone(region),
+            table_name: table.descriptor.name.to_string().into(),
+            family: descriptor.clone(),
+        })
+    }
+
+    fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick) -> Result<()> {
+        let chosen = |file: &&Arc<StoreFile>| pick.inputs.contains(&file.meta().id);
+        let inputs: Vec<Arc<StoreFile>> = place.files().iter().filter(chosen).cloned().collect();
+        let newest = inputs.iter().map(|file| file.meta().seq_max).max().expect("a pick has inputs");
+        let in_memory = place.region.memtables().filter_map(|memtable| memtable.seq_range());
+        let oldest_in_memory = in_memory.map(|(oldest, _)| oldest).min();
+        let all = pick.all && oldest_in_memory.is_none_or(|oldest| oldest > newest);
+        let mut with_tags = false;
+        if pick.reason != Reason::Expired {
+            for file in &inputs {
+                with_tags |= file.reader()?.has_tags();
+            }
+        }
+        let spec = CompactionSpec {
+            range: place.region.range.clone(),
+            rules,
+            purpose: if all { Purpose::CompactAll } else { Purpose::CompactSome },
+            target: self.files.target(&place.region.dir, &place.family, with_tags)?,
+            file_bytes_max: FILE_BYTES_MAX,
+            inputs,
+        };
+        let control = Arc::new(Control::default());
+        self.upkeep.begin_compaction(&control);
+        let outputs = compact::run(&spec, &access(self, false), &control)?;
+        self.swap_compacted(place, &spec.inputs, outputs)
+    }
+
+    fn swap_compacted(
+        &self,
+        place: &FamilyPlace,
+        inputs: &[Arc<StoreFile>],
+        mut outputs: Vec<FinishedFile>,
+    ) -> Result<()> {
+        let (table, region, family) = (place.region.table, place.region.id, &place.family.name);
+        let mut manifest = self.manifest.lock();
+        // Dropped while it was rewritten: nothing to swap, and the outputs remove themselves.
+        let Some(current) = self.family_place(table, region, family) else { return Ok(()) };
+        let is_input = |meta: &FileMeta| inputs.iter().any(|input| input.meta().id == meta.id);
+        let here = current.files().iter().filter(|file| is_input(file.meta())).count();
+        assert_eq!(here, inputs.len(), "only compactions take files out of a family, one at a time");
+        outputs.iter_mut().for_each(FinishedFile::keep);
+        manifest.change(|manifest| {
+            self.note_progress(manifest);
+            let entry = manifest.region_mut(region).expect("dropped only under the manifest's lock");
+            let files = entry.families.entry(family.clone()).or_default();
+            files.retain(|meta| !is_input(meta));
+            files.extend(outputs.iter().map(|output| output.meta.clone()));
+            if files.is_empty() {
+                entry.families.remove(family);
+            }
+        })?;
+        self.edit_version(|version| {
+            version.edit_region(table, region, |region| {
+                let files = region.files.entry(family.clone()).or_default();
+                files.retain(|file| !is_input(file.meta()));
+                let open = |output: &FinishedFile| {
+                    self.store_file(output.path().to_owned(), &place.table_name, &output.meta)
+                };
+                files.extend(outputs.iter().map(open));
+            })
+        });
+        inputs.iter().for_each(|input| input.mark_obsolete());
+        self.metrics.compactions.fetch_add(1, Relaxed);
+        let written: u64 = outputs.iter().map(|output| output.meta.size_bytes).sum();
+        self.metrics.compaction_bytes.fetch_add(written, Relaxed);
+        Ok(())
+    }
+}
+
+fn pick_options(rules: &Rules) -> PickOptions {
+    PickOptions {
+        expired_below: if rules.versions_min == 0 { rules.timestamp_min } else { i64::MIN },
+        markers_leave: rules.keep_deleted_cells == KeepDeletedCells::False,
+        ..PickOptions::default()
+    }
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Random operations on a database and on a map; both must always show the same.
+//!
+//! Operations are writes of all durabilities, deletes, updates, flushes, compactions, snapshots, reopenings and
+//! power losses. After a power loss the database must show everything that was acknowledged as durable; of
+//! the batches behind that, a prefix.
+
+use basalt_model::{TableId, WriteBatch};
+use basalt_store::env::sim::SimStorage;
+use basalt_store::{Database, Durability, OpenOptions, Snapshot};
+
+use crate::support::*;
+
+/// Chance from a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
+    }
+}
+
+/// One change of one row: a value, or `None` for a deleted column.
+#[derive(Debug, Clone)]
+struct Change {
+    table: usize,
+    row: String,
+    column: &'static str,
+    value: Option<String>,
+}
+
+type State = [Rows; 2];
+
+fn apply(state: &mut State, batch: &[Change]) {
+    for change in batch {
+        let rows = &mut state[change.table];
+        let columns = rows.entry(change.row.clone()).or_default();
+        match &change.value {
+            Some(value) => columns.insert(change.column.to_owned(), value.clone()),
+            None => columns.remove(change.column),
+        };
+        if columns.is_empty() {
+            rows.remove(&change.row);
+        }
+    }
+}
+
+struct Run {
+    dice: Dice,
+    seed: u64,
+    storage: SimStorage,
+    db: Option<Database>,
+    tables: Vec<TableId>,
+    /// What is certain to survive, and the batches acknowledged behind it.
+    durable: State,
+    loose: Vec<Vec<Change>>,
+    snapshots: Vec<(Snapshot, State)>,
+    counter: u64,
+}
+
+impl Run {
+    fn new(seed: u64) -> Self {
+        let storage = SimStorage::new(seed);
+        let mut run = Self {
+            dice: Dice(seed | 1),
+            seed,
+            db: None,
+            storage,
+            tables: Vec::new(),
+            durable: State::default(),
+            loose: Vec::new(),
+            snapshots: Vec::new(),
+            counter: 0,
+        };
+        run.open();
+        for name in ["A", "B"] {
+            let mut descriptor = descriptor(name, &["f", "g"]);
+            for family in &mut descriptor.families {
+                // A later put is never hidden by an earlier delete, whatever the clock says.
+                family.delete_rule = basalt_model::table::DeleteRule::BySequence;
+                family.block_bytes = 200;
+            }
+            let id = run.db().create_table(descriptor).unwrap();
+            run.tables.push(id);
+        }
+        run
+    }
+
+    fn open(&mut self) {
+        let options = OpenOptions { memtable_bytes: Some(20_000), wal_segment_bytes: 4_000, ..options(&self.storage) };
+        let seed = self.seed;
+        let db = Database::open(std::path::Path::new(ROOT), options);
+        self.db = Some(db.unwrap_or_else(|error| panic!("seed {seed}: {error}")));
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("open between operations")
+    }
+
+    fn expected(&self) -> State {
+        let mut state = self.durable.clone();
+        self.loose.iter().for_each(|batch| apply(&mut state, batch));
+        state
+    }
+
+    fn shown(&self, snapshot: &Snapshot) -> State {
+        let shown = |table: usize| {
+            rows(snapshot, self.tables[table]).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed))
+        };
+        [shown(0), shown(1)]
+    }
+
+    fn step(&mut self) {
+        match self.dice.roll(100) {
+            0..70 => self.write(),
+            70..76 => self.check_points(),
+            76..82 => self.db().flush(Some(self.tables[(self.counter % 2) as usize])).unwrap(),
+            82..86 => self.db().compact(None, self.counter.is_multiple_of(3)).unwrap(),
+            86..90 => self.take_snapshot(),
+            90..93 => self.reopen(),
+            93..96 => self.lose_power(),
+            _ => self.check(),
+        }
+    }
+
+    fn random_batch(&mut self) -> Vec<Change> {
+        let len = 1 + self.dice.roll(8);
+        let change = |_| {
+            self.counter += 1;
+            Change {
+                table: self.dice.roll(2) as usize,
+                row: format!("row{:02}", self.dice.roll(40)),
+                column: ["f:a", "f:b", "g:a"][self.dice.roll(3) as usize],
+                value: (self.dice.roll(4) > 0).then(|| format!("value {}", self.counter)),
+            }
+        };
+        (0..len).map(change).collect()
+    }
+
+    fn write(&mut self) {
+        let changes = self.random_batch();
+        let mut batch = WriteBatch::new();
+        for Change { table, row, column, value } in &changes {
+            match value {
+                Some(value) => put(&mut batch, self.tables[*table], row, &[(column, value)]),
+                None => delete_column(&mut batch, self.tables[*table], row, column),
+            }
+        }
+        let durability = match self.dice.roll(4) {
+            0 => Durability::Async,
+            1 => Durability::Fsync,
+            _ => Durability::Sync,
+        };
+        if self.dice.roll(5) == 0 {
+            let table = self.tables[changes[0].table];
+            let row = changes[0].row.clone();
+            let expected = self.expected()[changes[0].table].get(&row).map_or(0, |columns| columns.len());
+            let written = self.db().update(table, row.as_bytes(), durability, |cells| {
+                assert_eq!(cells.iter().map(|run| run.cells.len()).sum::<usize>(), expected);
+                Ok(Some(batch))
+            });
+            written.unwrap();
+        } else {
+            self.db().write(batch, durability).unwrap();
+        }
+        self.loose.push(changes);
+        if durability >= Durability::Sync {
+            self.settle();
+        }
+    }
+
+    /// Everything acknowledged so far is durable.
+    fn settle(&mut self) {
+        self.durable = self.expected();
+        self.loose.clear();
+    }
+
+    fn check_points(&mut self) {
+        let expected = self.expected();
+        let snapshot = self.db().snapshot();
+        for _ in 0..5 {
+            let (table, row) = (self.dice.roll(2) as usize, format!("row{:02}", self.dice.roll(45)));
+            let found = snapshot.get_row(self.tables[table], row.as_bytes()).unwrap();
+            let cells: usize = found.iter().map(|run| run.cells.len()).sum();
+            let columns = expected[table].get(&row).map_or(0, |columns| columns.len());
+            assert_eq!(cells, columns, "seed {}: row {row}", self.seed);
+        }
+    }
+
+    fn take_snapshot(&mut self) {
+        if self.snapshots.len() == 3 {
+            self.snapshots.remove(0);
+        }
+        self.snapshots.push((self.db().snapshot(), self.expected()));
+    }
+
+    fn check(&self) {
+        assert_eq!(self.shown(&self.db().snapshot()), self.expected(), "seed {}", self.seed);
+        for (snapshot, expected) in &self.snapshots {
+            assert_eq!(self.shown(snapshot), *expected, "seed {}: an old snapshot", self.seed);
+        }
+    }
+
+    fn reopen(&mut self) {
+        self.check();
+        self.snapshots.clear();
+        self.db.take().unwrap().close().unwrap();
+        self.settle();
+        self.open();
+        self.check();
+    }
+
+    fn lose_power(&mut self) {
+        self.snapshots.clear();
+        self.storage = self.storage.power_loss();
+        self.db = None;
+        self.open();
+        let shown = self.shown(&self.db().snapshot());
+        let mut state = self.durable.clone();
+        let mut survived = shown == state;
+        for batch in std::mem::take(&mut self.loose) {
+            if !survived {
+                apply(&mut state, &batch);
+                survived = shown == state;
+            }
+        }
+        assert!(survived, "seed {}: after a power loss a batch is half there or missing:\n{shown:?}", self.seed);
+        self.durable = state;
+    }
+}
+
+#[test]
+fn random_operations_show_what_a_map_shows() {
+    let mut injected = 0;
+    for seed in 1..=25 {
+        let mut run = Run::new(seed);
+        for _ in 0..300 {
+            run.step();
+        }
+        run.check();
+        injected += run.storage.injected();
+    }
+    assert!(injected > 50, "{injected} power losses");
+}
