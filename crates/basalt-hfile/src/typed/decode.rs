@@ -63,6 +63,9 @@ struct KeyPlace {
 struct CellPlace {
     /// Family and qualifier, one behind the other, as in a flat key.
     name: Vec<u8>,
+    /// The name as a number, and how far eight bytes are shifted to compare with it, if it is that short:
+    /// comparing numbers saves a third of the time of reading a column.
+    short: Option<(u64, u32)>,
     family_len: u8,
     /// Position of the cell in the row before.
     hint: usize,
@@ -172,6 +175,20 @@ impl RowDecoder {
 
     /// Decodes the rows of a block that begin at `bounds`, but for the last bound, which is the end.
     fn decode(&mut self, block: &CellBlock, bounds: &[u32]) -> Result<(), TypedError> {
+        let reads_cells = self.columns.iter().any(|column| matches!(column.place, Place::Cell(_)));
+        let mut first = 0;
+        while first + 1 < bounds.len() {
+            let last = (first + STRETCH_ROWS).min(bounds.len() - 1);
+            if reads_cells {
+                touch(block, bounds[first] as usize..bounds[last] as usize);
+            }
+            self.decode_stretch(block, &bounds[first..=last])?;
+            first = last;
+        }
+        Ok(())
+    }
+
+    fn decode_stretch(&mut self, block: &CellBlock, bounds: &[u32]) -> Result<(), TypedError> {
         for Column { name, place, builder } in &mut self.columns {
             let result = match place {
                 Place::Key(place) => builder.extend(&mut KeyValues { block, bounds, place }),
@@ -212,6 +229,26 @@ impl RowDecoder {
     }
 }
 
+/// Rows decoded column by column in one go: few enough that their cells stay in the second-level cache from
+/// the first column to the last.
+const STRETCH_ROWS: usize = 64;
+
+/// Reads one byte of every cache line of some cells, in order. A column's cells lie too irregularly for the
+/// processor to fetch ahead, whole stretches do not. For blocks that are not in the processor's cache this
+/// doubles the speed (4 of 16 columns: 1.3 to 3 M rows/s, all: 0.4 to 0.75), for those that are it costs about
+/// 50 ns a row; see the lines "in memory" and "cached" of `benches/typed.rs`.
+fn touch(block: &CellBlock, cells: Range<usize>) {
+    let (first, last) = (&block.slots[cells.start], &block.slots[cells.end - 1]);
+    let parts = [(&block.keys, first.key, last.key), (&block.values, first.value, last.value)];
+    for (bytes, from, to) in parts {
+        let lines = bytes.get(from as usize..to as usize).unwrap_or_default().iter().step_by(64);
+        std::hint::black_box(lines.fold(0u8, |sum, byte| sum.wrapping_add(*byte)));
+        if block.keys.as_ptr() == block.values.as_ptr() {
+            break;
+        }
+    }
+}
+
 #[cold]
 fn stored_error(column: &str, row: &[u8], error: ReadError) -> TypedError {
     let (column, row) = (column.to_owned(), row.to_vec());
@@ -230,7 +267,9 @@ impl Column {
                 let column = &table.columns[index];
                 let name = [column.family.as_bytes(), &column.qualifier].concat();
                 let family_len = column.family.len() as u8;
-                (Place::Cell(CellPlace { name, family_len, hint: 0, default: None }), SortOrder::Asc)
+                let word = || name.iter().fold(0, |word, &byte| word << 8 | byte as u64);
+                let short = (1..=8).contains(&name.len()).then(|| (word(), 64 - 8 * name.len() as u32));
+                (Place::Cell(CellPlace { name, short, family_len, hint: 0, default: None }), SortOrder::Asc)
             }
         };
         let builder = ColumnBuilder::new(table.sql_type(column), order, table.nullable(column));
@@ -267,15 +306,34 @@ impl KeyPlace {
 
 impl CellPlace {
     /// The first cell of this column among some cells of a row.
-    #[inline]
+    #[inline(always)]
     fn find<'a>(&mut self, block: &'a CellBlock, cells: Range<usize>) -> Option<&'a CellSlot> {
         let slots = &block.slots[cells];
+        match slots.get(self.hint) {
+            Some(slot) if self.is_column_of(block, slot) => Some(slot),
+            _ => self.search(block, slots),
+        }
+    }
+
+    /// True if a cell is of this column.
+    #[inline(always)]
+    fn is_column_of(&self, block: &CellBlock, slot: &CellSlot) -> bool {
+        let len = slot.family_len as usize + slot.qualifier_len as usize;
+        if slot.family_len != self.family_len || len != self.name.len() {
+            return false;
+        }
+        let from = slot.key as usize + 3 + slot.row_len as usize;
+        match (self.short, block.keys.get(from..).and_then(|bytes| bytes.first_chunk())) {
+            (Some((word, shift)), Some(&bytes)) => u64::from_be_bytes(bytes) >> shift == word,
+            _ => block.keys[from..from + len] == self.name,
+        }
+    }
+
+    /// Looks left or right of where the cell was in the row before.
+    fn search<'a>(&mut self, block: &'a CellBlock, slots: &'a [CellSlot]) -> Option<&'a CellSlot> {
         let guess = self.hint.min(slots.len().checked_sub(1)?);
         match self.compare(block, &slots[guess]) {
-            Ordering::Equal => {
-                self.hint = guess;
-                Some(&slots[guess])
-            }
+            Ordering::Equal => self.found(block, slots, guess),
             Ordering::Less => {
                 let at = guess
                     + 1
@@ -289,7 +347,6 @@ impl CellPlace {
         }
     }
 
-    #[inline]
     fn found<'a>(&mut self, block: &CellBlock, slots: &'a [CellSlot], at: usize) -> Option<&'a CellSlot> {
         let slot = &slots[at];
         if self.compare(block, slot).is_ne() {
@@ -300,7 +357,6 @@ impl CellPlace {
     }
 
     /// How the column of a cell compares to this one.
-    #[inline]
     fn compare(&self, block: &CellBlock, slot: &CellSlot) -> Ordering {
         let from = slot.key as usize + 3 + slot.row_len as usize;
         let name = &block.keys[from..from + slot.family_len as usize + slot.qualifier_len as usize];
@@ -325,7 +381,7 @@ impl ValueSource for KeyValues<'_> {
         self.bounds.len() - 1
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, row: usize) -> Result<Option<&[u8]>, KeyError> {
         self.place.value(self.block.row(self.bounds[row] as usize)).map(Some)
     }
@@ -343,7 +399,7 @@ impl ValueSource for CellValues<'_> {
         self.bounds.len() - 1
     }
 
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, row: usize) -> Result<Option<&[u8]>, KeyError> {
         let cells = self.bounds[row] as usize..self.bounds[row + 1] as usize;
         Ok(match self.place.find(self.block, cells) {
