@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use basalt_hfile::typed::TypedError;
 use basalt_model::escape::Escaped;
 use basalt_model::mutation::MutationError;
 use basalt_model::{KeyRange, TableName};
@@ -117,6 +118,15 @@ pub enum Error {
     /// A table descriptor, option or argument that cannot be.
     #[error("{0}")]
     Invalid(String),
+    /// Stored cells that make no row of the table's schema.
+    #[error("table {table} holds a row that cannot be read")]
+    StoredRow {
+        /// The table.
+        table: String,
+        /// The row, the column and what is wrong.
+        #[source]
+        source: Arc<TypedError>,
+    },
     /// A cell or row that cannot be.
     #[error(transparent)]
     Mutation(#[from] MutationError),

@@ -9,6 +9,8 @@
 //! Resolver     VERSIONS, TTL, delete markers                               read/resolve.rs
 //!    |  runs of visible cells of one family                                read/family.rs
 //! CellScan     key ranges, families of a row side by side, chunks          read/scan.rs
+//!    |  for SQL tables
+//! RowScan      record batches                                              read/rows.rs
 //! ```
 //!
 //! [`get_row`] is the short way for one row; [`segments`] cuts a scan into parts for several threads.
@@ -26,6 +28,7 @@ mod file;
 mod get;
 mod merge;
 mod resolve;
+mod rows;
 mod scan;
 mod segments;
 mod source;
@@ -38,6 +41,7 @@ pub(crate) use family::{FamilyStream, file_sources};
 pub use file::{ReadAccess, ReadCounters, StoreFile};
 pub use get::get_row;
 pub use resolve::{Purpose, Rules};
+pub use rows::{RowScan, families_of};
 pub use scan::{CellScan, RegionInput};
-pub use segments::{Boundary, Segment, cut, file_boundaries, segments};
+pub use segments::{Boundary, Segment, cut, file_boundaries, file_bytes, segments};
 pub use source::{CellSource, RunList};

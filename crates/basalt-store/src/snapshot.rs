@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use basalt_hfile::CellRun;
-use basalt_model::{KeyRange, Seq, TableDescriptor, TableId, TableName};
+use basalt_hfile::typed::RowDecoder;
+use basalt_model::{ColumnRef, KeyRange, Seq, TableDescriptor, TableId, TableName, TableSchema};
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, ReadAccess, Segment};
+use crate::read::{CellScan, ReadAccess, RowScan, Segment, families_of};
 use crate::version::Version;
 
 pub(crate) mod read;
@@ -60,6 +61,24 @@ impl Snapshot {
     /// The visible cells of some key ranges, in key order.
     pub fn scan(&self, table: TableId, options: &ScanOptions) -> Result<CellScan> {
         read::scan(&self.shared, &self.version, table, options, self.seq)
+    }
+
+    /// The rows of some key ranges (sorted, disjoint) of a SQL table as batches of about `batch_rows` rows
+    /// with these columns. Blocks that are read go into the cache unless the scan would flood it.
+    pub fn rows(
+        &self,
+        table: TableId,
+        schema: &TableSchema,
+        columns: &[ColumnRef],
+        ranges: Vec<KeyRange>,
+        batch_rows: usize,
+    ) -> Result<RowScan> {
+        let families = Some(families_of(schema, columns));
+        let cache = read::worth_caching(&self.shared, &self.version, table, &ranges)?;
+        let options = ScanOptions { ranges, families, versions: 1, cache };
+        let cells = self.scan(table, &options)?;
+        let name = self.version.table(table)?.descriptor.name.to_string();
+        Ok(RowScan::new(cells, RowDecoder::of_columns(schema, columns), name.into(), batch_rows))
     }
 
     /// The visible cells of one row, in key order; none if there is no such row.

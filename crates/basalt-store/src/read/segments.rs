@@ -38,15 +38,10 @@ pub struct Boundary {
     pub bytes: u64,
 }
 
-/// The boundaries of a file within `range`.
-pub fn file_boundaries(
-    file: &StoreFile,
-    range: &KeyRange,
-    wanted: usize,
-    out: &mut Vec<Boundary>,
-) -> Result<()> {
+/// The blocks of a file that may hold rows of `range`: first and end.
+fn blocks_of(file: &StoreFile, range: &KeyRange) -> Result<(usize, usize)> {
     if !file.overlaps(range) {
-        return Ok(());
+        return Ok((0, 0));
     }
     let reader = file.reader()?;
     let count = file.explained(reader.block_count())?;
@@ -55,7 +50,33 @@ pub fn file_boundaries(
         Some(end) => file.explained(reader.find_block(end))?.map_or(count, |block| block + 1),
         None => count,
     };
-    let step = ((end.saturating_sub(first)) / (wanted * BOUNDARIES_PER_SEGMENT).max(1)).max(1);
+    Ok((first, end))
+}
+
+/// Bytes on disk that a scan of `range` reads of a file, about.
+pub fn file_bytes(file: &StoreFile, range: &KeyRange) -> Result<u64> {
+    let (first, end) = blocks_of(file, range)?;
+    if first >= end {
+        return Ok(0);
+    }
+    let extent = |block| file.explained(file.reader()?.block_extent(block));
+    let last = extent(end - 1)?;
+    Ok(last.offset + u64::from(last.size_bytes) - extent(first)?.offset)
+}
+
+/// The boundaries of a file within `range`.
+pub fn file_boundaries(
+    file: &StoreFile,
+    range: &KeyRange,
+    wanted: usize,
+    out: &mut Vec<Boundary>,
+) -> Result<()> {
+    let (first, end) = blocks_of(file, range)?;
+    if first >= end {
+        return Ok(());
+    }
+    let reader = file.reader()?;
+    let step = ((end - first) / (wanted * BOUNDARIES_PER_SEGMENT).max(1)).max(1);
     let offset = |block: usize| file.explained(reader.block_extent(block)).map(|extent| extent.offset);
     let mut block = first;
     while block < end {

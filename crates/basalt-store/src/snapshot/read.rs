@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use basalt_hfile::CellRun;
+use basalt_hfile::{CellRun, CellSlot};
 use basalt_model::{FamilyDescriptor, KeyRange, Seq, TableId};
 
 use super::ScanOptions;
@@ -56,6 +56,35 @@ pub(crate) fn row(
     let input = |family: &FamilyDescriptor| family_input(region, family, 1, now_ms, seq);
     let families = table.descriptor.families.iter().map(input).collect();
     read::get_row(families, row, &access(shared, true), seq)
+}
+
+/// Memory per cell of a decoded block, beside the bytes of the cell.
+const SLOT_BYTES: u64 = size_of::<CellSlot>() as u64;
+/// Scans that read no more than this from a file are cached in any case, in bytes on disk.
+const SMALL_SCAN_BYTES: u64 = 4 << 20;
+
+/// True if a scan of `ranges` should fill the block cache: the decoded table takes at most half of it, or the
+/// scan is small. Larger scans would only push out what others need.
+pub(crate) fn worth_caching(
+    shared: &Shared,
+    version: &Version,
+    table: TableId,
+    ranges: &[KeyRange],
+) -> Result<bool> {
+    let table = version.table(table)?;
+    let files = || table.regions.iter().flat_map(|region| region.all_files()).map(|(_, file)| file);
+    let decoded: u64 = files().map(|file| file.meta().raw_bytes + file.meta().cells * SLOT_BYTES).sum();
+    if decoded <= shared.cache.stats().capacity_bytes / 2 {
+        return Ok(true);
+    }
+    let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(true) };
+    let hull = KeyRange { start: first.start.clone(), end: last.end.clone() };
+    for file in files() {
+        if read::file_bytes(file, &hull)? > SMALL_SCAN_BYTES {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Sorted and disjoint, without empty ones; anything else is the caller's mistake.

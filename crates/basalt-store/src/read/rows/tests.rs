@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+use std::path::Path;
+
+use arrow::array::{Array, Int32Array, StringViewArray};
+use arrow::compute::concat_batches;
+use basalt_hfile::typed::{RowEncoder, arrow_schema};
+use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
+use basalt_model::table::DeleteRule;
+use basalt_model::{FamilyDescriptor, KeyRange, SqlType, TableDescriptor, TableId, TableName, WriteBatch};
+
+use super::*;
+use crate::read::testing::memory_env;
+use crate::{Database, Durability, OpenOptions};
+
+/// K INTEGER, A.V VARCHAR, B.W INTEGER
+fn schema() -> TableSchema {
+    let columns = vec![
+        ColumnDefinition::new("K", SqlType::Integer),
+        ColumnDefinition::new("V", SqlType::Varchar(None)).in_family("A"),
+        ColumnDefinition::new("W", SqlType::Integer).in_family("B"),
+    ];
+    TableSchema::try_new(SchemaDefinition::new(columns, vec![KeyPart::asc("K")]))
+        .expect("the schema is valid")
+}
+
+struct Bench {
+    database: Database,
+    table: TableId,
+    schema: TableSchema,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let schema = schema();
+        let options = OpenOptions { env: memory_env(), background: false, ..OpenOptions::create() };
+        let database = Database::open(Path::new("/db"), options).expect("memory does not fail");
+        let family = |name: &&str| FamilyDescriptor {
+            delete_rule: DeleteRule::BySequence,
+            block_bytes: 512,
+            ..FamilyDescriptor::new(*name)
+        };
+        let descriptor = TableDescriptor {
+            name: TableName::in_default("T"),
+            families: schema.families().iter().map(family).collect(),
+            schema: Some(schema.clone()),
+            attributes: Default::default(),
+        };
+        let table = database.create_table(descriptor).expect("the table is valid");
+        Self { database, table, schema }
+    }
+
+    /// UPSERT of (key, V, W).
+    fn upsert(&self, rows: &[(i32, Option<&str>, Option<i32>)]) {
+        let batch = RecordBatch::try_new(
+            Arc::new(arrow_schema(&self.schema)),
+            vec![
+                Arc::new(Int32Array::from_iter(rows.iter().map(|row| Some(row.0)))),
+                Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.1))),
+                Arc::new(Int32Array::from_iter(rows.iter().map(|row| row.2))),
+            ],
+        );
+        let batch = batch.expect("the arrays fit the schema");
+        let mut out = WriteBatch::new();
+        let mut encoder =
+            RowEncoder::try_new(&self.schema, self.schema.declared_order()).expect("all columns");
+        encoder.encode(&batch, self.table, i64::MAX, false, &mut out).expect("the rows are valid");
+        self.database.write(out, Durability::Sync).expect("memory does not fail");
+    }
+
+    fn rows(&self, columns: &[&str], ranges: Vec<KeyRange>) -> RowScan {
+        let columns: Vec<ColumnRef> =
+            columns.iter().map(|name| self.schema.find(None, name).expect("it is there")).collect();
+        let snapshot = self.database.snapshot();
+        snapshot.rows(self.table, &self.schema, &columns, ranges, 100).expect("the ranges are valid")
+    }
+
+    fn read(&self, columns: &[&str], ranges: Vec<KeyRange>) -> RecordBatch {
+        let scan = self.rows(columns, ranges);
+        let schema = scan.schema().clone();
+        let batches: Vec<RecordBatch> = scan.collect::<Result<_>>().expect("the rows are sound");
+        concat_batches(&schema, &batches).expect("they share their schema")
+    }
+}
+
+fn key(value: i32) -> Vec<u8> {
+    (value ^ i32::MIN).to_be_bytes().to_vec()
+}
+
+fn ints(batch: &RecordBatch, column: usize) -> Vec<Option<i32>> {
+    let array = batch.column(column).as_any().downcast_ref::<Int32Array>().expect("it is INTEGER");
+    array.iter().collect()
+}
+
+#[test]
+fn rows_come_from_memory_and_files_alike() {
+    let bench = Bench::new();
+    let rows: Vec<_> = (0..1000).map(|i| (i, Some("old"), (i % 3 > 0).then_some(i))).collect();
+    bench.upsert(&rows);
+    bench.database.flush(None).expect("memory does not fail");
+    let newer: Vec<_> = (0..1000).step_by(10).map(|i| (i, None, Some(-i))).collect();
+    bench.upsert(&newer);
+    for flushed in [false, true] {
+        let batch = bench.read(&["W", "V", "K"], vec![KeyRange::all()]);
+        assert_eq!(batch.num_rows(), 1000, "flushed: {flushed}");
+        let expected = |i: i32| if i % 10 == 0 { Some(-i) } else { (i % 3 > 0).then_some(i) };
+        assert_eq!(ints(&batch, 0), (0..1000).map(expected).collect::<Vec<_>>());
+        assert_eq!(batch.column(1).null_count(), 100);
+        assert_eq!(ints(&batch, 2), (0..1000).map(Some).collect::<Vec<_>>());
+        bench.database.flush(None).expect("memory does not fail");
+    }
+}
+
+#[test]
+fn ranges_columns_and_counts() {
+    let bench = Bench::new();
+    bench.upsert(&(0..500).map(|i| (i, Some("v"), None)).collect::<Vec<_>>());
+    bench.database.flush(None).expect("memory does not fail");
+    let range = |from, to| KeyRange { start: key(from).into(), end: Some(key(to).into()) };
+    let batch = bench.read(&["K"], vec![range(3, 5), range(5, 6), range(400, 402)]);
+    assert_eq!(ints(&batch, 0), [3, 4, 5, 400, 401].map(Some));
+    let scan = bench.rows(&[], vec![KeyRange::all()]);
+    let counters = Arc::clone(scan.counters());
+    let counted: usize = scan.map(|batch| batch.expect("the rows are sound").num_rows()).sum();
+    assert_eq!((counted, counters.rows.load(Relaxed)), (500, 500));
+}
+
+#[test]
+fn a_count_reads_only_the_family_that_every_row_has() {
+    let schema = schema();
+    assert_eq!(families_of(&schema, &[]), ["A"]);
+    assert_eq!(families_of(&schema, schema.declared_order()), ["A", "B"]);
+}
+
+#[test]
+fn a_row_that_cannot_be_read_names_table_row_and_column() {
+    let bench = Bench::new();
+    bench.upsert(&[(1, Some("v"), Some(1))]);
+    let mut damaged = WriteBatch::new();
+    let mut row = damaged.row(bench.table, &key(2)).expect("the row is valid");
+    row.put(b"B", &bench.schema.columns[1].qualifier, i64::MAX, b"no integer").expect("it is valid");
+    row.finish();
+    bench.database.write(damaged, Durability::Sync).expect("memory does not fail");
+    let mut scan = bench.rows(&["W"], vec![KeyRange::all()]);
+    let error = scan.next().expect("there is an error").expect_err("the value is too long");
+    assert_eq!(error.to_string(), "table T holds a row that cannot be read");
+    let source = std::error::Error::source(&error).expect("it says more").to_string();
+    assert!(source.starts_with("column W of row \\x80\\x00\\x00\\x02: "), "{source}");
+    assert!(scan.next().is_none());
+}
