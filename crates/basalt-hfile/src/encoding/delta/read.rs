@@ -97,7 +97,12 @@ pub(in crate::encoding) fn decode_row<F: DeltaFormat>(
     }
     let found = cells.row_starts.last().copied().filter(|_| cells.last_row() == row);
     let first = found.map_or(cells.slots.len(), |start| start as usize);
-    Ok(cells.into_block(first))
+    let mut block = cells.into_block(first);
+    // Until here the flag spoke of all cells that were decoded on the way.
+    let columns = |at: usize| block.qualifier_of(&block.slots[at]);
+    block.plain = block.slots.iter().all(|slot| slot.cell_type == CellType::Put)
+        && (1..block.len()).all(|at| columns(at - 1) != columns(at));
+    Ok(block)
 }
 
 impl DeltaCells {
