@@ -2,6 +2,7 @@
 //! The store: write-ahead log, memtables, store files, snapshots, compaction. Cells in, sorted cells out;
 //! nothing here knows SQL or a socket.
 
+pub mod check;
 mod commit;
 pub mod compact;
 mod database;
@@ -20,6 +21,7 @@ mod snapshot;
 mod version;
 mod wal;
 
+pub use check::{CheckReport, Finding, Severity, check};
 pub use database::{Database, Ingest, IngestSummary};
 pub use env::Env;
 pub use error::{Corruption, Error, Result};

@@ -49,8 +49,8 @@ pub(crate) struct ManifestStore {
 pub(crate) enum Found {
     /// Nothing at all, or no directory.
     Empty,
-    /// The highest valid manifest, all manifest numbers, and those above it that do not read.
-    Manifest { manifest: Box<Manifest>, number: u64, numbers: Vec<u64>, damaged: Vec<Error> },
+    /// The highest valid manifest, the numbers of all, and the errors of those above it that do not read.
+    Manifest { manifest: Box<Manifest>, numbers: Vec<u64>, damaged: Vec<Error> },
 }
 
 /// Looks for the manifest of the database at `root`; changes nothing.
@@ -69,7 +69,7 @@ pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
     let mut damaged = Vec::new();
     for &number in numbers.iter().rev() {
         match read(env, &root.join(layout::manifest_name(number))) {
-            Ok(manifest) => return Ok(Found::Manifest { manifest: Box::new(manifest), number, numbers, damaged }),
+            Ok(manifest) => return Ok(Found::Manifest { manifest: Box::new(manifest), numbers, damaged }),
             Err(error @ Error::Corrupt(_)) => damaged.push(error),
             Err(error) => return Err(error),
         }

@@ -4,4 +4,5 @@
 mod basics;
 mod faults;
 mod model;
+mod rot;
 mod support;
