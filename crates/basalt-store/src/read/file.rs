@@ -111,6 +111,10 @@ impl StoreFile {
         match error {
             basalt_hfile::Error::Corrupt { offset, what, .. } => self.damage(offset, what, block),
             basalt_hfile::Error::Io { source, .. } => Error::io("read", &self.path)(source),
+            // Our own files use only what this release knows; a trailer that says otherwise has rotted.
+            basalt_hfile::Error::Unsupported { what, .. } => {
+                self.damage(0, format!("it uses {what}, which is not supported"), None)
+            }
             other => Error::Invalid(other.to_string()),
         }
     }
