@@ -9,7 +9,7 @@ use basalt_model::{ColumnRef, KeyRange, Seq, TableDescriptor, TableId, TableName
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, ReadAccess, RowScan, Segment, families_of};
+use crate::read::{CellScan, RowScan, Segment, families_of};
 use crate::version::Version;
 
 pub(crate) mod read;
@@ -89,11 +89,6 @@ impl Snapshot {
     /// Cuts `ranges` (sorted, disjoint) into about `wanted` parts of about equal bytes, for parallel scans.
     pub fn segments(&self, table: TableId, ranges: &[KeyRange], wanted: usize) -> Result<Vec<Segment>> {
         read::segments(&self.version, table, ranges, wanted)
-    }
-
-    /// How this database reads, with counters of their own.
-    pub(crate) fn access(&self, fill_cache: bool) -> ReadAccess {
-        read::access(&self.shared, fill_cache)
     }
 }
 
