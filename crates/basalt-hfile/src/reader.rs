@@ -17,7 +17,7 @@ use crate::encoded_block::EncodedBlock;
 use crate::encoding::{CellLayout, DecodeContext, Encoding};
 use crate::error::{Damage, Error, Result, corrupt};
 use crate::file::FileRead;
-use crate::file_info::FileInfo;
+use crate::file_info::{FileInfo, keys};
 use crate::index::{BlockPointer, FlatIndex};
 use crate::key::{FlatKey, row_of};
 use crate::options::ReadOptions;
@@ -229,11 +229,14 @@ impl HFileReader {
         if self.trailer.order == KeyOrder::Meta {
             return Ok(true);
         }
-        match self.bloom_kind {
-            BloomKind::Row => self.ask(bloom, row),
-            BloomKind::RowPrefix(len) => self.ask(bloom, &row[..row.len().min(len as usize)]),
-            BloomKind::None | BloomKind::RowCol => Ok(true),
-        }
+        let key = match self.bloom_kind {
+            BloomKind::Row => row,
+            BloomKind::RowPrefix(len) => &row[..row.len().min(len as usize)],
+            BloomKind::None | BloomKind::RowCol => return Ok(true),
+        };
+        // As in HBase: nothing above the last key was added, whatever the bits say.
+        let behind = self.info.get(keys::LAST_BLOOM_KEY).is_some_and(|last| key > last);
+        Ok(!behind && self.ask(bloom, key)?)
     }
 
     /// False if no cell of this column can be in the file. Answers for family deletes as well: a marker of
@@ -242,8 +245,12 @@ impl HFileReader {
         let Some(bloom) = self.general_bloom.as_ref().filter(|_| self.bloom_kind == BloomKind::RowCol) else {
             return self.may_contain_row(row);
         };
-        let marker = FlatKey::first_of_column(row, b"", b"").to_vec();
-        Ok(self.may_contain_exact_column(row, qualifier)? || self.ask(bloom, &marker)?)
+        let marker = FlatKey::first_of_column(row, b"", b"");
+        let last = self.info.get(keys::LAST_BLOOM_KEY).and_then(FlatKey::parse);
+        if last.is_some_and(|last| marker.compare(&last).is_gt()) {
+            return Ok(false);
+        }
+        Ok(self.may_contain_exact_column(row, qualifier)? || self.ask(bloom, &marker.to_vec())?)
     }
 
     /// False if no cell of this column, markers included, can be in the file.
@@ -258,7 +265,7 @@ impl HFileReader {
     pub fn may_contain_family_delete(&self, row: &[u8]) -> Result<bool> {
         match &self.delete_bloom {
             Some(bloom) => self.ask(bloom, row),
-            None => Ok(self.info.i64(crate::file_info::keys::DELETE_FAMILY_COUNT) != Some(0)),
+            None => Ok(self.info.i64(keys::DELETE_FAMILY_COUNT) != Some(0)),
         }
     }
 
