@@ -13,15 +13,17 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help build demo test lint fmt bench reference torture toolchain
+.PHONY: help build demo test test-hbase lint fmt bench bench-hfile reference torture toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
 	@echo 'make demo       load TPC-H SF 1 and time a dozen queries on it; SF=0.1 for a smaller one'
 	@echo 'make test       all that continuous integration runs: format, lints, tidiness, tests'
+	@echo 'make test-hbase part of it: real HBase reads what Basalt writes (needs a JDK and Maven); SEED=2 for other files'
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
+	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
 	@echo 'make torture    the kill -9 test with thousands of kills; KILLS=3000'
 
@@ -34,6 +36,17 @@ demo: build
 
 test: toolchain
 	$(CARGO) xtask ci
+	$(MAKE) --no-print-directory test-hbase
+
+# Built as a part of the workspace, for the same reason as everything else.
+SEED ?= 1
+HBASE_FILES := $(CACHE)/hbase/files
+test-hbase: toolchain
+	$(CARGO) build --release --workspace --locked --example write_matrix
+	rm -rf $(HBASE_FILES)
+	$(CARGO_TARGET_DIR)/release/examples/write_matrix $(HBASE_FILES) $(SEED)
+	@tests/hbase/run.sh ReadFiles $(HBASE_FILES) || { \
+	    echo 'HBase and Basalt disagree; the files are in $(HBASE_FILES), again: make test-hbase SEED=$(SEED)' >&2; exit 1; }
 
 lint: toolchain
 	$(CARGO) xtask lint
@@ -44,6 +57,9 @@ fmt: toolchain
 bench: build $(PYTHON)
 	$(PYTHON) tests/reference/compare.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
 	    --out docs/benchmarks/main-job.md
+
+bench-hfile: toolchain
+	tests/hbase/bench.sh
 
 reference: $(PYTHON)
 	$(PYTHON) tests/reference/make.py

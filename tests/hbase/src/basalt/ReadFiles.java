@@ -126,7 +126,8 @@ public final class ReadFiles {
     Mismatch.check("lower end of the time range", OptionalLong.of(first), file.file.getMinimumTimestamp());
     Mismatch.check("upper end of the time range", OptionalLong.of(last), file.file.getMaximumTimestamp());
     Mismatch.check("family deletes counted in the file info", familyDeletes, file.store.getDeleteFamilyCnt());
-    Mismatch.check("largest sequence id in the file info", maxSequence, file.file.getMaxMemStoreTS());
+    boolean numbered = file.hfile.getFileContext().isIncludesMvcc();
+    Mismatch.check("largest sequence id in the file info", numbered ? maxSequence : -1, file.file.getMaxMemStoreTS());
   }
 
   private int seeks(StoreFile file, List<String> cells, Path stem) throws IOException, Mismatch {

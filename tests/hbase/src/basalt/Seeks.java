@@ -88,7 +88,10 @@ final class Seeks {
     if (file.hfile.getDataBlockEncoding() == DataBlockEncoding.ROW_INDEX_V1 && !probe.text.startsWith("row")) return;
     try (HFileScanner scanner = file.scanner(pread)) {
       String before = probe.cell == 0 ? "end" : at(probe.cell - 1);
-      Mismatch.check("cell before '" + Mismatch.brief(probe.text) + "'", before, scanner.seekBefore(probe.key) ? CellText.write(scanner.getCell()) : "end");
+      String found = scanner.seekBefore(probe.key) ? CellText.write(scanner.getCell()) : "end";
+      // Going back by one cell HBase forgets dictionary-coded tags, in files of its own too (BufferedDataBlockEncoder.moveToPrevious).
+      boolean tags = !file.hfile.getFileContext().isCompressTags();
+      Mismatch.check("cell before '" + Mismatch.brief(probe.text) + "'", tags ? before : untagged(before), tags ? found : untagged(found));
     }
   }
 
@@ -108,6 +111,10 @@ final class Seeks {
   private static boolean settle(HFileScanner scanner, int seek) throws IOException {
     if (seek < 0) return seek == HConstants.INDEX_KEY_MAGIC || scanner.seekTo();
     return seek == 0 || scanner.next();
+  }
+
+  private static String untagged(String cell) {
+    return cell.replaceFirst("\t[0-9a-f]*$", "");
   }
 
   private String at(int cell) {
