@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""table.py MEASURED.jsonl CELLS EFFORT: the lines that both ScanBench programs printed, as docs/benchmarks/hfile.md."""
+import collections
+import json
+import os
+import platform
+import subprocess
+import sys
+
+
+def best(lines, key):
+    """The shortest time of all rounds and turns: noise of other programs only ever adds."""
+    return min(seconds for line in lines for seconds in line[key])
+
+
+def seek_p50(lines):
+    return min(line["seek_ns"]["p50"] for line in lines) / 1000
+
+
+def cpu():
+    with open("/proc/cpuinfo") as info:
+        models = [line.split(":")[1].strip() for line in info if line.startswith("model name")]
+    return f"{models[0] if models else platform.processor()}, {os.cpu_count()} cores"
+
+
+def main():
+    path, cells, effort = sys.argv[1:4]
+    measured = collections.defaultdict(lambda: collections.defaultdict(list))
+    for text in open(path):
+        line = json.loads(text)
+        measured[line["file"]][line["by"]].append(line)
+
+    print("# Store files: Basalt beside HBase's own reader and writer")
+    print()
+    print(f"One file per encoding and codec, {int(cells):,} cells of the table of `crates/basalt-hfile/examples/scan_bench/table.rs`")
+    print("(an integer key, two random floats, a small integer; four cells a row as Phoenix lays them out), 64 KiB blocks, a ROW bloom")
+    print("filter, CRC32C. Both programs measure the same file, in turn, each on one thread; times are that")
+    print("thread's time on a processor (the JVM's compiler and garbage collector run on others and are not counted), the best of all rounds. HBase is 2.6.4 with its pure-Java codecs, warmed up for as many rounds as are measured.")
+    print()
+    print("* scan: every cell, from the operating system's cache, checksums verified: million cells per second, and MB of plain cells per second.")
+    print("* seek: a random row found and a value of it read, median in microseconds. HBase keeps decompressed blocks in its cache.")
+    print("* write: cells from memory to a file without fsync, million cells per second.")
+    print("* ×: how many times as fast Basalt is.")
+    print()
+    print("| encoding | codec | MB | bytes/row | scan M/s | MB/s | HBase M/s | × | seek µs | HBase µs | × | write M/s | HBase M/s | × |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for name, by in measured.items():
+        ours, theirs = by["basalt"], by["hbase"]
+        encoding, codec = name.split("-")
+        size, count, raw = ours[0]["size_bytes"], ours[0]["cells"], ours[0]["raw_bytes"]
+        scan, their_scan = best(ours, "scan_s"), best(theirs, "scan_s")
+        seek, their_seek = seek_p50(ours), seek_p50(theirs)
+        written = ours[0]["write_cells"]
+        write, their_write = best(ours, "write_s"), best(theirs, "write_s")
+        print(
+            f"| {encoding} | {codec} | {size / 1e6:.1f} | {size / (count / 4):.1f} "
+            f"| {count / scan / 1e6:.1f} | {raw / scan / 1e6:,.0f} | {count / their_scan / 1e6:.1f} | {their_scan / scan:.1f} "
+            f"| {seek:.1f} | {their_seek:.1f} | {their_seek / seek:.1f} "
+            f"| {written / write / 1e6:.1f} | {written / their_write / 1e6:.1f} | {their_write / write:.1f} |"
+        )
+    print()
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.splitlines()[1].strip()
+    print(f"Made by `tests/hbase/bench.sh` ({effort}) on {cpu()}, {java}.")
+
+
+main()
