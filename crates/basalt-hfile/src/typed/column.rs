@@ -93,12 +93,18 @@ impl ColumnBuilder {
     }
 
     /// Appends all rows of a stretch; on error, returns the row at fault.
-    pub(super) fn extend(&mut self, source: &mut impl ValueSource) -> Result<(), (usize, ReadError)> {
+    pub(super) fn extend(&mut self, source: &mut impl ValueSource) -> Extended {
         let sql_type = self.sql_type;
         let signed = !sql_type.is_unsigned();
         // All bits of a DESC value are inverted; the sign bit of a signed one is flipped on top of that.
         let mask = if self.desc { u64::MAX } else { 0 };
-        let target = Target { sql_type, nullable: self.nullable, nulls: &mut self.nulls };
+        let target = Target {
+            sql_type,
+            nullable: self.nullable,
+            desc: self.desc,
+            nulls: &mut self.nulls,
+            scratch: &mut self.scratch,
+        };
         match &mut self.values {
             Values::I8(values) => target.fixed(source, values, |[byte]: [u8; 1]| {
                 let bits = byte ^ mask as u8;
@@ -133,76 +139,11 @@ impl ColumnBuilder {
             }),
             Values::Decimal { values, precision, scale } => {
                 let limit = decimal::power_of_ten((*precision).into()).unwrap_or(i128::MAX);
-                let scale = i32::from(*scale);
-                let (desc, scratch) = (self.desc, &mut self.scratch);
-                target.any(source, |bytes| {
-                    let Some(bytes) = bytes else {
-                        values.push(0);
-                        return Ok(());
-                    };
-                    let bytes = inverted(sql_type, desc, bytes, scratch);
-                    let number =
-                        decimal::decode_to_scale(bytes, scale).map_err(|error| damaged(sql_type, error))?;
-                    if number.unsigned_abs() >= limit.unsigned_abs() {
-                        return Err(damaged(sql_type, DecimalError::OutOfRange));
-                    }
-                    values.push(number);
-                    Ok(())
-                })
+                target.decimals(source, values, limit, i32::from(*scale))
             }
-            Values::Bool(values) => {
-                let true_byte = u8::from(!self.desc);
-                target.any(source, |bytes| {
-                    values.append(match bytes {
-                        None => false,
-                        Some([byte @ (0 | 1)]) => *byte == true_byte,
-                        Some(&[_]) => {
-                            return Err(TypeError::Bytes { sql_type, what: "the byte is neither 00 nor 01" });
-                        }
-                        Some(bytes) => return Err(width(sql_type, 1, bytes.len())),
-                    });
-                    Ok(())
-                })
-            }
-            Values::Text(values) => {
-                let char_width =
-                    if let SqlType::Char(width) = sql_type { Some(width as usize) } else { None };
-                let (desc, scratch) = (self.desc, &mut self.scratch);
-                target.any(source, |bytes| {
-                    let Some(bytes) = bytes else {
-                        // The builder's own null bits are not used: `nulls` holds them for every type.
-                        values.append_value("");
-                        return Ok(());
-                    };
-                    if let Some(expected) = char_width
-                        && bytes.len() != expected
-                    {
-                        return Err(width(sql_type, expected, bytes.len()));
-                    }
-                    let bytes = inverted(sql_type, desc, bytes, scratch);
-                    let text = std::str::from_utf8(bytes)
-                        .map_err(|_| TypeError::Bytes { sql_type, what: "the text is not UTF-8" })?;
-                    let text = if char_width.is_some() { text.trim_end_matches(' ') } else { text };
-                    values
-                        .try_append_value(text)
-                        .map_err(|_| TypeError::Bytes { sql_type, what: "the texts of a batch are too long" })
-                })
-            }
-            Values::Bytes(values) => {
-                let fixed_width = sql_type.fixed_width();
-                let (desc, scratch) = (self.desc, &mut self.scratch);
-                target.any(source, |bytes| {
-                    let bytes = bytes.unwrap_or(&[]);
-                    if let Some(expected) = fixed_width
-                        && !matches!(bytes.len(), 0)
-                        && bytes.len() != expected
-                    {
-                        return Err(width(sql_type, expected, bytes.len()));
-                    }
-                    values.append_value(inverted(sql_type, desc, bytes, scratch));
-                    Ok(())
-                })
-            }
+            Values::Bool(values) => target.booleans(source, values),
+            Values::Text(values) => target.texts(source, values),
+            Values::Bytes(values) => target.bytes(source, values),
         }
     }
 
@@ -248,8 +189,12 @@ impl ColumnBuilder {
 struct Target<'a> {
     sql_type: SqlType,
     nullable: bool,
+    desc: bool,
     nulls: &'a mut NullBufferBuilder,
+    scratch: &'a mut Vec<u8>,
 }
+
+type Extended = Result<(), (usize, ReadError)>;
 
 impl Target<'_> {
     /// Values of one width, each decoded on its own.
@@ -259,7 +204,7 @@ impl Target<'_> {
         source: &mut impl ValueSource,
         values: &mut Vec<T>,
         decode: impl Fn([u8; N]) -> Result<T, TypeError>,
-    ) -> Result<(), (usize, ReadError)> {
+    ) -> Extended {
         let sql_type = self.sql_type;
         values.reserve(source.rows());
         self.any(source, |bytes| {
@@ -275,13 +220,106 @@ impl Target<'_> {
         })
     }
 
+    fn decimals(
+        self,
+        source: &mut impl ValueSource,
+        values: &mut Vec<i128>,
+        limit: i128,
+        scale: i32,
+    ) -> Extended {
+        let sql_type = self.sql_type;
+        self.any_asc(source, |bytes| {
+            let Some(bytes) = bytes else {
+                values.push(0);
+                return Ok(());
+            };
+            let number = decimal::decode_to_scale(bytes, scale).map_err(|error| damaged(sql_type, error))?;
+            if number.unsigned_abs() >= limit.unsigned_abs() {
+                return Err(damaged(sql_type, DecimalError::OutOfRange));
+            }
+            values.push(number);
+            Ok(())
+        })
+    }
+
+    fn booleans(self, source: &mut impl ValueSource, values: &mut BooleanBufferBuilder) -> Extended {
+        let sql_type = self.sql_type;
+        self.any_asc(source, |bytes| {
+            values.append(match bytes {
+                None | Some([0]) => false,
+                Some([1]) => true,
+                Some(&[_]) => {
+                    return Err(TypeError::Bytes { sql_type, what: "the byte is neither 00 nor 01" });
+                }
+                Some(bytes) => return Err(width(sql_type, 1, bytes.len())),
+            });
+            Ok(())
+        })
+    }
+
+    fn texts(self, source: &mut impl ValueSource, values: &mut StringViewBuilder) -> Extended {
+        let sql_type = self.sql_type;
+        let char_width = sql_type.fixed_width();
+        self.any_asc(source, |bytes| {
+            // The builder's own null bits are not used: `nulls` holds them for every type.
+            let Some(bytes) = bytes else {
+                values.append_value("");
+                return Ok(());
+            };
+            let damaged = |what| TypeError::Bytes { sql_type, what };
+            if let Some(expected) = char_width
+                && bytes.len() != expected
+            {
+                return Err(width(sql_type, expected, bytes.len()));
+            }
+            let text = std::str::from_utf8(bytes).map_err(|_| damaged("the text is not UTF-8"))?;
+            let text = if char_width.is_some() { text.trim_end_matches(' ') } else { text };
+            values.try_append_value(text).map_err(|_| damaged("the texts of a batch are too long"))
+        })
+    }
+
+    fn bytes(self, source: &mut impl ValueSource, values: &mut BinaryBuilder) -> Extended {
+        let sql_type = self.sql_type;
+        let fixed_width = sql_type.fixed_width();
+        self.any_asc(source, |bytes| {
+            if let (Some(expected), Some(bytes)) = (fixed_width, bytes)
+                && bytes.len() != expected
+            {
+                return Err(width(sql_type, expected, bytes.len()));
+            }
+            values.append_value(bytes.unwrap_or_default());
+            Ok(())
+        })
+    }
+
+    /// As [`Target::any`], with the values of a DESC column in their ASC form.
+    #[inline]
+    fn any_asc(
+        self,
+        source: &mut impl ValueSource,
+        mut append: impl FnMut(Option<&[u8]>) -> Result<(), TypeError>,
+    ) -> Extended {
+        if !self.desc {
+            return self.any(source, append);
+        }
+        let Self { sql_type, nullable, desc, nulls, scratch } = self;
+        let target = Target { sql_type, nullable, desc, nulls, scratch: &mut Vec::new() };
+        target.any(source, |bytes| {
+            let Some(bytes) = bytes else { return append(None) };
+            scratch.clear();
+            scratch.extend_from_slice(bytes);
+            invert(sql_type, scratch);
+            append(Some(scratch))
+        })
+    }
+
     /// Hands every value, or `None` for NULL, to `append`.
     #[inline]
     fn any(
         self,
         source: &mut impl ValueSource,
         mut append: impl FnMut(Option<&[u8]>) -> Result<(), TypeError>,
-    ) -> Result<(), (usize, ReadError)> {
+    ) -> Extended {
         for row in 0..source.rows() {
             let bytes = source.value(row).map_err(|error| (row, ReadError::Key(error)))?;
             let bytes = bytes.filter(|bytes| !bytes.is_empty());
@@ -297,17 +335,6 @@ impl Target<'_> {
         }
         Ok(())
     }
-}
-
-#[inline]
-fn inverted<'a>(sql_type: SqlType, desc: bool, bytes: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
-    if !desc {
-        return bytes;
-    }
-    scratch.clear();
-    scratch.extend_from_slice(bytes);
-    invert(sql_type, scratch);
-    scratch
 }
 
 #[inline]

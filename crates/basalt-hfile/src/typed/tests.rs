@@ -2,9 +2,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, RecordBatch, StringArray, StringViewArray,
-    TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
+    Array, ArrayRef, AsArray, Decimal128Array, Int32Array, RecordBatch, StringArray, StringViewArray,
+    UInt64Array,
 };
 use basalt_model::rowkey::{decode_row_key, encode_row_key};
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
@@ -13,6 +12,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::cells::{CellBlock, CellRun, CellSlot};
+
+mod arrays;
+
+use arrays::{array, types};
 
 const T: TableId = TableId(1);
 
@@ -107,7 +110,9 @@ fn small_schema() -> TableSchema {
     )
 }
 
-fn small_batch(rows: &[(i32, Option<&str>, Option<i128>, Option<i32>)]) -> RecordBatch {
+type SmallRow<'a> = (i32, Option<&'a str>, Option<i128>, Option<i32>);
+
+fn small_batch(rows: &[SmallRow<'_>]) -> RecordBatch {
     let arrays: [ArrayRef; 4] = [
         Arc::new(Int32Array::from_iter(rows.iter().map(|row| Some(row.0)))),
         Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.1))),
@@ -333,122 +338,6 @@ fn arrow_schemas_say_type_and_nullability() {
     assert_eq!(fields, [("K", false), ("V", true), ("W", true), ("D", true)]);
     assert_eq!(schema.field(2).data_type(), &DataType::Decimal128(5, 2));
     assert_eq!(schema.field(2).metadata()[TYPE_METADATA], "DECIMAL(5,2)");
-}
-
-fn types() -> Vec<SqlType> {
-    use SqlType::*;
-    vec![
-        TinyInt,
-        SmallInt,
-        Integer,
-        BigInt,
-        UnsignedTinyInt,
-        UnsignedSmallInt,
-        UnsignedInt,
-        UnsignedLong,
-        Float,
-        Double,
-        UnsignedFloat,
-        UnsignedDouble,
-        Decimal(None),
-        Decimal(Some((12, 2))),
-        Boolean,
-        Date,
-        Time,
-        Timestamp,
-        UnsignedDate,
-        UnsignedTime,
-        UnsignedTimestamp,
-        Char(7),
-        Varchar(None),
-        Varchar(Some(5)),
-        Binary(3),
-        Varbinary(None),
-        Decimal(Some((38, 0))),
-    ]
-}
-
-fn text(word: u64, chars: usize, ascii: bool) -> String {
-    let alphabet: Vec<char> =
-        if ascii { "ab~ z".chars().collect() } else { "a~é漢\u{10ffff}".chars().collect() };
-    let count = 1 + word as usize % chars;
-    let text: String =
-        (0..count).map(|i| alphabet[(word >> (8 + 4 * i)) as usize % alphabet.len()]).collect();
-    let text: String = format!("x{text}").chars().take(chars).collect();
-    text.trim_end().to_owned()
-}
-
-fn bytes(word: u64, count: usize) -> Vec<u8> {
-    word.to_le_bytes()[..count].to_vec()
-}
-
-/// An array of the type; every word stands for one value.
-fn array(sql_type: SqlType, words: &[Option<u64>]) -> ArrayRef {
-    use SqlType::*;
-    let mask = if sql_type.is_unsigned() { u64::MAX >> 1 } else { u64::MAX };
-    let words = words.iter().copied();
-    let unsigned = sql_type.is_unsigned();
-    match sql_type {
-        TinyInt | UnsignedTinyInt => Arc::new(Int8Array::from_iter(
-            words.map(|w| w.map(|w| if unsigned { w as i8 & i8::MAX } else { w as i8 })),
-        )),
-        SmallInt | UnsignedSmallInt => Arc::new(Int16Array::from_iter(
-            words.map(|w| w.map(|w| if unsigned { w as i16 & i16::MAX } else { w as i16 })),
-        )),
-        Integer | UnsignedInt => Arc::new(Int32Array::from_iter(
-            words.map(|w| w.map(|w| if unsigned { w as i32 & i32::MAX } else { w as i32 })),
-        )),
-        BigInt | UnsignedLong => Arc::new(Int64Array::from_iter(words.map(|w| w.map(|w| (w & mask) as i64)))),
-        Date | Time | UnsignedDate | UnsignedTime => {
-            Arc::new(TimestampMillisecondArray::from_iter(words.map(|w| w.map(|w| (w & mask) as i64))))
-        }
-        Timestamp | UnsignedTimestamp => {
-            Arc::new(TimestampNanosecondArray::from_iter(words.map(|w| w.map(|w| (w & mask) as i64))))
-        }
-        Float | UnsignedFloat => Arc::new(Float32Array::from_iter(words.map(|w| {
-            let value = w.map(|w| f32::from_bits(w as u32 & if unsigned { u32::MAX >> 1 } else { u32::MAX }));
-            value.map(|v| {
-                if v.is_nan() && unsigned {
-                    0.5
-                } else if v.is_nan() {
-                    f32::NAN
-                } else {
-                    v
-                }
-            })
-        }))),
-        Double | UnsignedDouble => Arc::new(Float64Array::from_iter(words.map(|w| {
-            let value = w.map(|w| f64::from_bits(w & mask));
-            value.map(|v| {
-                if v.is_nan() && unsigned {
-                    0.5
-                } else if v.is_nan() {
-                    f64::NAN
-                } else {
-                    v
-                }
-            })
-        }))),
-        Decimal(declared) => {
-            let (precision, scale) = declared.unwrap_or(DECIMAL_DEFAULT);
-            let value = |w: u64| {
-                let wide = (w as i64 as i128) * (w as i128 | 1) >> (w % 100);
-                wide % 10i128.pow(precision.into())
-            };
-            let array = Decimal128Array::from_iter(words.map(|w| w.map(value)));
-            Arc::new(array.with_precision_and_scale(precision, scale).unwrap())
-        }
-        Boolean => Arc::new(BooleanArray::from_iter(words.map(|w| w.map(|w| w % 2 == 1)))),
-        Char(n) => Arc::new(StringViewArray::from_iter(words.map(|w| w.map(|w| text(w, n as usize, true))))),
-        Varchar(n) => {
-            let chars = n.unwrap_or(12) as usize;
-            Arc::new(StringViewArray::from_iter(words.map(|w| w.map(|w| text(w, chars, false)))))
-        }
-        Binary(n) => Arc::new(BinaryArray::from_iter(words.map(|w| w.map(|w| bytes(w, n as usize))))),
-        Varbinary(_) => {
-            Arc::new(BinaryArray::from_iter(words.map(|w| w.map(|w| bytes(w, 1 + w as usize % 8)))))
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
