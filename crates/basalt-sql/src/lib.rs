@@ -1,2 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-//! (skeleton)
+//! Phoenix SQL over the store, planned and run by DataFusion.
+//!
+//! An [`Engine`] holds what sessions share (the database, memory, threads, cached sequence values), a [`Session`]
+//! is one connection and runs one statement at a time:
+//!
+//! ```text
+//! text -> [dialect] statement -> [plan] logical plan over one snapshot -> DataFusion -> [scan] -> store
+//!                             -> [upsert] [delete] [definition]        -> store
+//! ```
+//!
+//! The rules of this crate: a statement sees one snapshot for all of its tables; a changing statement is visible
+//! wholly or not at all (DELETE of more rows than fit in memory excepted, which says so); errors are translated
+//! once, in [`error`].
+
+mod catalog;
+mod coerce;
+mod definition;
+mod delete;
+mod dialect;
+mod engine;
+mod error;
+mod functions;
+mod ingest;
+mod keys;
+mod outcome;
+mod plan;
+mod progress;
+mod scan;
+mod sequence;
+mod session;
+mod split;
+mod upsert;
+
+pub use engine::{Engine, EngineOptions};
+pub use error::{ErrorKind, PhoenixCode, Position, SqlError};
+pub use outcome::{Outcome, RowStream};
+pub use progress::{Progress, ProgressReading};
+pub use session::Session;
+pub use split::{OpenPart, Split, StatementText, split_statements};

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Phoenix's SQL on top of sqlparser: text to [`Statement`].
+//!
+//! There is no second parser. Text is cut into tokens by sqlparser; unquoted words are folded to upper case
+//! (so names compare byte by byte from here on and nothing later needs to know which were quoted); queries and
+//! expressions are sqlparser's, with one hook of ours for `NEXT VALUE FOR`; and the statements that only Phoenix
+//! has are read from the same token stream, one module per family:
+//!
+//! ```text
+//! text -> [tokens] fold -> [dialect] first words -> queries, expressions: sqlparser
+//!                                                -> UPSERT, DELETE:  [change]
+//!                                                -> CREATE, DROP:    [definition]
+//! ```
+
+mod change;
+mod cursor;
+mod definition;
+mod prefix;
+mod rows;
+mod statement;
+mod tokens;
+
+pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
+pub(crate) use statement::{
+    ColumnDef, CreateSequence, CreateTable, Delete, Name, OptionDef, Parsed, Statement, Upsert, UpsertSource,
+};
+pub(crate) use tokens::TokenMap;
+
+use datafusion::sql::sqlparser::ast::{Expr, Query};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+use crate::error::SqlError;
+use cursor::Cursor;
+
+/// Deepest nesting of expressions and queries.
+const DEPTH_MAX: usize = 200;
+
+/// What sqlparser needs to know about the lexical rules, and the hook for sequence values.
+#[derive(Debug, Default)]
+pub(crate) struct PhoenixDialect;
+
+impl Dialect for PhoenixDialect {
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        ch == '"'
+    }
+
+    fn identifier_quote_style(&self, _identifier: &str) -> Option<char> {
+        Some('"')
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        ch.is_alphabetic() || ch == '_'
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        ch.is_alphanumeric() || ch == '_' || ch == '$'
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+
+    fn supports_window_clause_named_window_reference(&self) -> bool {
+        true
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        prefix::parse(parser)
+    }
+}
+
+/// Reads one statement; a `;` behind it is allowed.
+pub(crate) fn parse(sql: &str) -> Result<Parsed, SqlError> {
+    let tokens = tokens::tokenize(sql)?;
+    let hints = tokens::hints(&tokens);
+    let map = TokenMap::new(&tokens);
+    let dialect = PhoenixDialect;
+    let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    let statement = parse_whole(&mut parser).map_err(|error| SqlError::from_parser(error, sql))?;
+    Ok(Parsed { statement, hints, tokens: map })
+}
+
+fn parse_whole(parser: &mut Parser) -> Result<Statement, ParserError> {
+    let statement = parse_statement(parser)?;
+    while parser.accept_symbol(";") {}
+    parser.expect_end()?;
+    Ok(statement)
+}
+
+fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
+    if parser.accept("UPSERT") || parser.accept("INSERT") {
+        return change::parse_upsert(parser);
+    }
+    if parser.accept("DELETE") {
+        return change::parse_delete(parser);
+    }
+    if parser.accept("CREATE") {
+        return definition::parse_create(parser);
+    }
+    if parser.accept("DROP") {
+        return definition::parse_drop(parser);
+    }
+    if parser.accept("EXPLAIN") {
+        return parse_explain(parser);
+    }
+    if parser.accept("SHOW") {
+        return parse_show(parser);
+    }
+    if parser.accept("DESCRIBE") || parser.accept("DESC") {
+        let table = Name::parse(parser)?;
+        return Ok(Statement::Describe { table });
+    }
+    if parser.at_any(&["SELECT", "WITH", "VALUES"]) || parser.at_symbol("(") {
+        return Ok(Statement::Query(parse_query(parser)?));
+    }
+    parser.expected(
+        "SELECT, UPSERT, DELETE, CREATE, DROP, EXPLAIN, SHOW or DESCRIBE",
+        parser.peek_token(),
+    )
+}
+
+/// A query in which row values are written out (see [`rows`]).
+pub(crate) fn parse_query(parser: &mut Parser) -> Result<Box<Query>, ParserError> {
+    let mut query = parser.parse_query()?;
+    rows::expand_query(&mut query)?;
+    Ok(query)
+}
+
+/// An expression in which row values are written out.
+pub(crate) fn parse_expr(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let mut expr = parser.parse_expr()?;
+    if !matches!(expr, Expr::Value(_)) {
+        rows::expand_expr(&mut expr)?;
+    }
+    Ok(expr)
+}
+
+fn parse_explain(parser: &mut Parser) -> Result<Statement, ParserError> {
+    let analyze = parser.accept("ANALYZE");
+    let verbose = parser.accept("VERBOSE");
+    let statement = Box::new(parse_statement(parser)?);
+    Ok(Statement::Explain { analyze, verbose, statement })
+}
+
+fn parse_show(parser: &mut Parser) -> Result<Statement, ParserError> {
+    parser.expect("TABLES")?;
+    let schema = if parser.accept("IN") { Some(parser.name_part()?) } else { None };
+    let like = if parser.accept("LIKE") { Some(parser.parse_literal_string()?) } else { None };
+    Ok(Statement::ShowTables { schema, like })
+}
+
+#[cfg(test)]
+mod tests;

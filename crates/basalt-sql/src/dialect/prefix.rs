@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The hook into sqlparser's expressions: `NEXT VALUE FOR s`, `NEXT n VALUES FOR s`, `CURRENT VALUE FOR s`
+//! become calls of two functions that no user can name, with (schema, name, n) as literals. What they mean is
+//! decided on the plan, see [`crate::sequence`].
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Value,
+};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::cursor::Cursor;
+use super::statement::Name;
+
+/// Name of the call that stands for NEXT VALUE(S) FOR.
+pub(crate) const NEXT_VALUE: &str = "$next_value";
+/// Name of the call that stands for CURRENT VALUE FOR.
+pub(crate) const CURRENT_VALUE: &str = "$current_value";
+
+/// Takes what sqlparser would not, and literals, which it would only take after trying to read a type name.
+pub(super) fn parse(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    match &parser.peek_token_ref().token {
+        Token::Number(..) => return Some(parser.parse_value().map(Expr::Value)),
+        Token::Word(word) if word.quote_style.is_none() => match word.value.as_str() {
+            "NEXT" => {}
+            "CURRENT" => {}
+            _ => return None,
+        },
+        _ => return None,
+    }
+    if parser.accept_all(&["NEXT", "VALUE", "FOR"]) {
+        return Some(sequence_call(parser, NEXT_VALUE, 1));
+    }
+    if parser.accept_all(&["CURRENT", "VALUE", "FOR"]) {
+        return Some(sequence_call(parser, CURRENT_VALUE, 0));
+    }
+    if let [Token::Word(word), Token::Number(count, _), Token::Word(values)] = parser.peek_tokens::<3>()
+        && word.value == "NEXT"
+        && values.value == "VALUES"
+    {
+        return Some(next_values(parser, &count));
+    }
+    None
+}
+
+fn next_values(parser: &mut Parser, count: &str) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let number = parser.next_token();
+    let count = match count.parse::<u32>() {
+        Ok(count) if count > 0 => count,
+        _ => return parser.expected("a number of values from 1 to 4294967295", number),
+    };
+    parser.expect("VALUES")?;
+    parser.expect("FOR")?;
+    sequence_call(parser, NEXT_VALUE, count)
+}
+
+fn sequence_call(parser: &mut Parser, function: &str, count: u32) -> Result<Expr, ParserError> {
+    let name = Name::parse(parser)?;
+    let schema = name.schema.unwrap_or_default();
+    let text = |text: String| Value::SingleQuotedString(text);
+    let args = [text(schema), text(name.name), Value::Number(count.to_string(), false)]
+        .map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value.into()))));
+    Ok(Expr::Function(Function {
+        name: ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.to_vec(),
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    }))
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Row values: `(a, b) > (1, 2)` written out as `a > 1 OR (a = 1 AND b > 2)`.
+//!
+//! The planner knows no row comparison, and written out the key-range extraction finds the one contiguous range
+//! in it by itself: the ranges of the two branches touch and are merged.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::parser::ParserError;
+
+/// Expands all row comparisons in a query.
+pub(super) fn expand_query(query: &mut Query) -> Result<(), ParserError> {
+    finish(query.visit(&mut Expander))
+}
+
+/// Expands all row comparisons in an expression.
+pub(super) fn expand_expr(expr: &mut Expr) -> Result<(), ParserError> {
+    finish(expr.visit(&mut Expander))
+}
+
+fn finish(flow: ControlFlow<String>) -> Result<(), ParserError> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(message) => Err(ParserError::ParserError(message)),
+    }
+}
+
+struct Expander;
+
+impl VisitorMut for Expander {
+    type Break = String;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+        match expand(expr) {
+            Ok(Some(expanded)) => *expr = expanded,
+            Ok(None) => {}
+            Err(message) => return ControlFlow::Break(message),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn expand(expr: &Expr) -> Result<Option<Expr>, String> {
+    Ok(Some(match expr {
+        Expr::BinaryOp { left, op, right } => match (row(left), row(right)) {
+            (Some(left), Some(right)) => compare(left, op, right)?,
+            _ => return Ok(None),
+        },
+        Expr::InList { expr, list, negated } => {
+            let Some(left) = row(expr) else { return Ok(None) };
+            let mut any: Option<Expr> = None;
+            for item in list {
+                let right = row(item).ok_or("a row value can only be compared with row values")?;
+                let equal = compare(left, &BinaryOperator::Eq, right)?;
+                any = Some(join(any, BinaryOperator::Or, equal));
+            }
+            negate(any.ok_or("an IN list needs at least one value")?, *negated)
+        }
+        Expr::Between { expr, negated, low, high } => {
+            let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else { return Ok(None) };
+            let above = compare(value, &BinaryOperator::GtEq, low)?;
+            let below = compare(value, &BinaryOperator::LtEq, high)?;
+            negate(join(Some(above), BinaryOperator::And, below), *negated)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn row(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Tuple(values) => Some(values),
+        Expr::Nested(inner) => row(inner),
+        _ => None,
+    }
+}
+
+fn compare(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Expr, String> {
+    if left.len() != right.len() {
+        return Err(format!("a row value of {} columns is compared with one of {}", left.len(), right.len()));
+    }
+    Ok(match op {
+        BinaryOperator::Eq => all_equal(left, right),
+        BinaryOperator::NotEq => negate(all_equal(left, right), true),
+        BinaryOperator::Lt | BinaryOperator::LtEq => lexicographic(left, &BinaryOperator::Lt, op, right),
+        BinaryOperator::Gt | BinaryOperator::GtEq => lexicographic(left, &BinaryOperator::Gt, op, right),
+        _ => return Err(format!("row values cannot be combined with {op}")),
+    })
+}
+
+fn all_equal(left: &[Expr], right: &[Expr]) -> Expr {
+    let mut all = None;
+    for (left, right) in left.iter().zip(right) {
+        all = Some(join(all, BinaryOperator::And, binary(left, &BinaryOperator::Eq, right)));
+    }
+    nested(all.expect("a row value has at least one column"))
+}
+
+/// `strict` on all columns but the last, which is compared with `last`.
+fn lexicographic(left: &[Expr], strict: &BinaryOperator, last: &BinaryOperator, right: &[Expr]) -> Expr {
+    if let ([left], [right]) = (left, right) {
+        return binary(left, last, right);
+    }
+    let rest = lexicographic(&left[1..], strict, last, &right[1..]);
+    let equal = binary(&left[0], &BinaryOperator::Eq, &right[0]);
+    let tail = nested(join(Some(equal), BinaryOperator::And, rest));
+    nested(join(Some(binary(&left[0], strict, &right[0])), BinaryOperator::Or, tail))
+}
+
+fn binary(left: &Expr, op: &BinaryOperator, right: &Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left.clone()), op: op.clone(), right: Box::new(right.clone()) }
+}
+
+fn join(left: Option<Expr>, op: BinaryOperator, right: Expr) -> Expr {
+    match left {
+        Some(left) => Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) },
+        None => right,
+    }
+}
+
+fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+fn negate(expr: Expr, negated: bool) -> Expr {
+    if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(nested(expr)) } } else { nested(expr) }
+}

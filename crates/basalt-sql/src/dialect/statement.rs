@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Statements as read, before anything is looked up.
+
+use std::fmt;
+
+use basalt_model::{SortOrder, SqlType, TableName};
+use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr, Query};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+use super::TokenMap;
+use super::cursor::Cursor;
+
+/// A statement with what surrounds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Parsed {
+    /// What to do.
+    pub(crate) statement: Statement,
+    /// Its hints, in upper case.
+    pub(crate) hints: Vec<String>,
+    /// Where names stand in the text.
+    pub(crate) tokens: TokenMap,
+}
+
+/// One statement.
+#[derive(Debug, Clone)]
+pub(crate) enum Statement {
+    /// SELECT, WITH or VALUES.
+    Query(Box<Query>),
+    /// UPSERT INTO (or INSERT INTO, which means the same here).
+    Upsert(Upsert),
+    /// DELETE FROM.
+    Delete(Delete),
+    /// CREATE TABLE.
+    CreateTable(Box<CreateTable>),
+    /// DROP TABLE.
+    DropTable { name: Name, if_exists: bool },
+    /// CREATE SEQUENCE.
+    CreateSequence(CreateSequence),
+    /// DROP SEQUENCE.
+    DropSequence { name: Name, if_exists: bool },
+    /// EXPLAIN.
+    Explain { analyze: bool, verbose: bool, statement: Box<Statement> },
+    /// SHOW TABLES.
+    ShowTables { schema: Option<String>, like: Option<String> },
+    /// DESCRIBE.
+    Describe { table: Name },
+}
+
+/// `[schema.]name` of a table or sequence, or `[family.]name` of a column.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Name {
+    /// What stands before the dot.
+    pub(crate) schema: Option<String>,
+    /// The name itself.
+    pub(crate) name: String,
+}
+
+impl Name {
+    pub(super) fn parse(parser: &mut Parser) -> Result<Self, ParserError> {
+        let first = parser.name_part()?;
+        if parser.accept_symbol(".") {
+            return Ok(Self { schema: Some(first), name: parser.name_part()? });
+        }
+        Ok(Self { schema: None, name: first })
+    }
+
+    /// The table of this name.
+    pub(crate) fn table(&self) -> TableName {
+        match &self.schema {
+            Some(schema) => TableName::new(schema.clone(), self.name.clone()),
+            None => TableName::in_default(self.name.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.schema {
+            Some(schema) => write!(f, "{schema}.{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// UPSERT INTO table [(columns)] rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Upsert {
+    /// The table.
+    pub(crate) table: Name,
+    /// The columns listed; `None` for all in declared order.
+    pub(crate) columns: Option<Vec<Name>>,
+    /// The rows.
+    pub(crate) source: UpsertSource,
+}
+
+/// Where the rows of an UPSERT come from.
+#[derive(Debug, Clone)]
+pub(crate) enum UpsertSource {
+    /// VALUES (..), (..).
+    Values(Vec<Vec<Expr>>),
+    /// A query.
+    Query(Box<Query>),
+}
+
+/// DELETE FROM table [WHERE ..] [ORDER BY ..] [LIMIT n].
+#[derive(Debug, Clone)]
+pub(crate) struct Delete {
+    /// The table.
+    pub(crate) table: Name,
+    /// Which rows; `None` for all.
+    pub(crate) filter: Option<Expr>,
+    /// In which order a LIMIT counts.
+    pub(crate) order_by: Vec<OrderByExpr>,
+    /// At most so many.
+    pub(crate) limit: Option<Expr>,
+}
+
+/// CREATE TABLE.
+#[derive(Debug, Clone)]
+pub(crate) struct CreateTable {
+    /// The table.
+    pub(crate) name: Name,
+    /// IF NOT EXISTS.
+    pub(crate) if_not_exists: bool,
+    /// IMMUTABLE was written.
+    pub(crate) immutable: bool,
+    /// Columns as declared.
+    pub(crate) columns: Vec<ColumnDef>,
+    /// CONSTRAINT .. PRIMARY KEY (..), in key order.
+    pub(crate) primary_key: Option<Vec<(String, SortOrder)>>,
+    /// Trailing options.
+    pub(crate) options: Vec<OptionDef>,
+    /// SPLIT ON was written.
+    pub(crate) split: bool,
+}
+
+/// One column of CREATE TABLE.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnDef {
+    /// Family (before the dot) and name.
+    pub(crate) name: Name,
+    /// Type.
+    pub(crate) sql_type: SqlType,
+    /// `Some(false)` for NOT NULL, `Some(true)` for NULL.
+    pub(crate) nullable: Option<bool>,
+    /// PRIMARY KEY [ASC|DESC] on the column itself.
+    pub(crate) primary_key: Option<SortOrder>,
+    /// DEFAULT was written.
+    pub(crate) default: Option<String>,
+}
+
+/// `[family.]option = value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OptionDef {
+    /// Family it is for; all when `None`.
+    pub(crate) family: Option<String>,
+    /// Name in upper case.
+    pub(crate) name: String,
+    /// Value as text, without quotes.
+    pub(crate) value: String,
+}
+
+/// CREATE SEQUENCE; numbers as written.
+#[derive(Debug, Clone)]
+pub(crate) struct CreateSequence {
+    /// The sequence.
+    pub(crate) name: Name,
+    /// IF NOT EXISTS.
+    pub(crate) if_not_exists: bool,
+    /// START WITH.
+    pub(crate) start: Option<i64>,
+    /// INCREMENT BY.
+    pub(crate) increment: Option<i64>,
+    /// MINVALUE.
+    pub(crate) min: Option<i64>,
+    /// MAXVALUE.
+    pub(crate) max: Option<i64>,
+    /// CYCLE.
+    pub(crate) cycle: bool,
+    /// CACHE.
+    pub(crate) cache: Option<i64>,
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Text to tokens: folding of names, hints, and where a name stands in the text.
+
+use std::collections::HashMap;
+
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use super::PhoenixDialect;
+use crate::error::{Position, SqlError};
+
+/// Cuts the text into tokens and folds unquoted words to upper case.
+pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let mut tokens = Vec::with_capacity(sql.len() / 4);
+    Tokenizer::new(&PhoenixDialect, sql)
+        .tokenize_with_location_into_buf_with_mapper(&mut tokens, fold)
+        .map_err(|error| SqlError::from_tokenizer(error, sql))?;
+    Ok(tokens)
+}
+
+fn fold(mut token: TokenWithSpan) -> TokenWithSpan {
+    if let Token::Word(word) = &mut token.token
+        && word.quote_style.is_none()
+        && word.value.chars().any(char::is_lowercase)
+    {
+        word.value = word.value.to_uppercase();
+    }
+    token
+}
+
+/// The hints of `/*+ A B(x) */` comments, one text per hint, in upper case.
+pub(super) fn hints(tokens: &[TokenWithSpan]) -> Vec<String> {
+    let mut hints = Vec::new();
+    for token in tokens {
+        if let Token::Whitespace(Whitespace::MultiLineComment(comment)) = &token.token
+            && let Some(text) = comment.strip_prefix('+')
+        {
+            split_hints(text, &mut hints);
+        }
+    }
+    hints
+}
+
+/// Cuts at blanks and commas outside of parentheses.
+fn split_hints(text: &str, hints: &mut Vec<String>) {
+    let mut depth = 0;
+    let mut hint = String::new();
+    for ch in text.chars() {
+        depth += i32::from(ch == '(') - i32::from(ch == ')');
+        if depth == 0 && (ch.is_whitespace() || ch == ',') {
+            if !hint.is_empty() {
+                hints.push(std::mem::take(&mut hint));
+            }
+        } else {
+            hint.extend(ch.to_uppercase());
+        }
+    }
+    if !hint.is_empty() {
+        hints.push(hint);
+    }
+}
+
+/// Where each name first stands in the text, so that an error found later can point at it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TokenMap {
+    first: HashMap<String, Position>,
+}
+
+impl TokenMap {
+    /// Longest statement that is mapped; errors in the names of larger ones carry no position.
+    const TOKENS_MAX: usize = 2_000;
+
+    pub(super) fn new(tokens: &[TokenWithSpan]) -> Self {
+        let mut first = HashMap::new();
+        for token in tokens.iter().take(Self::TOKENS_MAX) {
+            if let Token::Word(word) = &token.token {
+                first.entry(word.value.clone()).or_insert_with(|| position(token.span.start));
+            }
+        }
+        Self { first }
+    }
+
+    /// Position of the first token that is this name.
+    pub(crate) fn find(&self, name: &str) -> Option<Position> {
+        self.first.get(name).or_else(|| self.first.get(&name.to_uppercase())).copied()
+    }
+}
+
+/// sqlparser's location as ours.
+pub(crate) fn position(location: Location) -> Position {
+    Position { line: location.line as usize, column: location.column as usize }
+}

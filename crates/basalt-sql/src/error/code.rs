@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Phoenix's error codes and SQLSTATEs (5.2) for the mistakes that Basalt recognises.
+
+/// A code of Phoenix with its SQLSTATE; drivers and scripts look at these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhoenixCode {
+    /// Phoenix's number.
+    pub number: i32,
+    /// Five characters of SQLSTATE.
+    pub sqlstate: &'static str,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $sqlstate:literal;)*) => {
+        $($(#[$doc])* pub(crate) const $name: PhoenixCode = PhoenixCode { number: $number, sqlstate: $sqlstate };)*
+    };
+}
+
+codes! {
+    /// A value that its type cannot take.
+    ILLEGAL_DATA = 201, "22000";
+    /// Division by a zero literal.
+    DIVIDE_BY_ZERO = 202, "22012";
+    /// A value of another type than the column or operator takes.
+    TYPE_MISMATCH = 203, "22005";
+    /// A value longer or larger than the column.
+    DATA_EXCEEDS_CAPACITY = 206, "22003";
+    /// CHAR or BINARY without a length.
+    MISSING_LENGTH = 207, "22004";
+    /// A length of zero or less.
+    NONPOSITIVE_LENGTH = 208, "22006";
+    /// NULL in a NOT NULL column.
+    CONSTRAINT_VIOLATION = 218, "23018";
+    /// More than one row where one was wanted.
+    SINGLE_ROW_SUBQUERY = 301, "23000";
+    /// Two tables of one name in one query.
+    AMBIGUOUS_TABLE = 501, "42000";
+    /// A column name that two tables have.
+    AMBIGUOUS_COLUMN = 502, "42702";
+    /// No such column.
+    COLUMN_NOT_FOUND = 504, "42703";
+    /// CREATE TABLE without a primary key.
+    PRIMARY_KEY_MISSING = 509, "42888";
+    /// A column declared twice.
+    COLUMN_EXISTS = 514, "42892";
+    /// Text that is no statement.
+    PARSER_ERROR = 601, "42P00";
+    /// A token that should have been there.
+    MISSING_TOKEN = 602, "42P00";
+    /// A token that does not fit.
+    UNWANTED_TOKEN = 603, "42P00";
+    /// Another token than expected.
+    MISMATCHED_TOKEN = 604, "42P00";
+    /// A qualifier that is neither table nor family.
+    FAMILY_NOT_FOUND = 1001, "42I01";
+    /// A key column with a family.
+    KEY_WITH_FAMILY = 1003, "42J01";
+    /// VARBINARY before another key column.
+    VARBINARY_IN_KEY = 1005, "42J03";
+    /// A NOT NULL column outside the key, or a column twice in the key.
+    INVALID_NOT_NULL = 1007, "42K01";
+    /// No such table.
+    TABLE_NOT_FOUND = 1012, "42M03";
+    /// The table is there already.
+    TABLE_EXISTS = 1013, "42M04";
+    /// An aggregate function in GROUP BY.
+    AGGREGATE_IN_GROUP_BY = 1016, "42Y26";
+    /// An aggregate function in WHERE.
+    AGGREGATE_IN_WHERE = 1017, "42Y26";
+    /// A column that is neither grouped nor aggregated.
+    NOT_GROUPED = 1018, "42Y27";
+    /// HAVING without aggregation.
+    ONLY_AGGREGATE_IN_HAVING = 1019, "42Y26";
+    /// Another number of values than columns.
+    VALUE_COUNT = 1020, "42Y60";
+    /// The sequence is there already.
+    SEQUENCE_EXISTS = 1200, "42Z00";
+    /// No such sequence.
+    SEQUENCE_NOT_FOUND = 1201, "42Z01";
+    /// NEXT VALUE where it has no meaning.
+    SEQUENCE_PLACE = 1205, "42Z05";
+    /// CURRENT VALUE before NEXT VALUE.
+    SEQUENCE_NO_CURRENT = 1206, "42Z06";
+    /// MINVALUE above MAXVALUE.
+    SEQUENCE_MIN_ABOVE_MAX = 1210, "42Z10";
+    /// START WITH outside of MINVALUE and MAXVALUE.
+    SEQUENCE_START_RANGE = 1211, "42Z11";
+    /// The largest value was given out.
+    SEQUENCE_MAX_REACHED = 1212, "42Z12";
+    /// The smallest value was given out.
+    SEQUENCE_MIN_REACHED = 1213, "42Z13";
+    /// INCREMENT BY 0.
+    SEQUENCE_INCREMENT_ZERO = 1214, "42Z14";
+    /// NEXT n VALUES FOR a cycling sequence.
+    SEQUENCE_BULK_CYCLE = 1216, "42Z16";
+    /// No such function.
+    FUNCTION_NOT_FOUND = 6001, "42F01";
+}

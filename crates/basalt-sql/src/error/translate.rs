@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From the errors of sqlparser, DataFusion, Arrow and the store to [`SqlError`].
+
+use std::error::Error;
+
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::SchemaError;
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::TokenizerError;
+
+use super::{ErrorKind, Position, SqlError, code, nearest};
+use crate::dialect::TokenMap;
+
+/// sqlparser puts the position into the text: `Expected: x, found: y at Line: 1, Column: 5`.
+pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
+    let text = match error {
+        ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
+        ParserError::RecursionLimitExceeded => {
+            return SqlError::coded(code::PARSER_ERROR, "the statement is nested too deeply");
+        }
+    };
+    let (message, position) = split_position(&text);
+    let message = readable_expectation(message);
+    let code = if message.ends_with("found the end of the statement") {
+        code::MISMATCHED_TOKEN
+    } else if message.starts_with("expected the end of the statement") {
+        code::MISSING_TOKEN
+    } else {
+        code::PARSER_ERROR
+    };
+    SqlError::coded(code, message).at(position.or_else(|| Some(end_of(sql))))
+}
+
+pub(super) fn tokenizer(error: &TokenizerError, sql: &str) -> SqlError {
+    let position = Position { line: error.location.line as usize, column: error.location.column as usize };
+    let position = if position.line == 0 { end_of(sql) } else { position };
+    let message = match error.message.as_str() {
+        text if text.starts_with("Unterminated string") => "the text literal is not closed by '".to_owned(),
+        text if text.starts_with("Unexpected EOF while in a multi-line comment") => {
+            "the comment is not closed by */".to_owned()
+        }
+        text if text.starts_with("Expected close delimiter") => "the quoted name is not closed by \"".to_owned(),
+        text => lower_first(text),
+    };
+    SqlError::coded(code::PARSER_ERROR, message).at(Some(position))
+}
+
+fn split_position(text: &str) -> (&str, Option<Position>) {
+    let Some((message, place)) = text.rsplit_once(" at Line: ") else { return (text, None) };
+    let position = place.split_once(", Column: ").and_then(|(line, column)| {
+        Some(Position { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
+    });
+    match position {
+        Some(position) => (message, (position.line > 0).then_some(position)),
+        None => (text, None),
+    }
+}
+
+fn readable_expectation(message: &str) -> String {
+    let message = match message.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
+        Some((expected, found)) => format!("expected {expected}, found {found}"),
+        None => lower_first(message),
+    };
+    message.replace("found EOF", "found the end of the statement").replace("end of statement", "the end of the statement").replace("the the ", "the ")
+}
+
+/// Position behind the last character.
+fn end_of(sql: &str) -> Position {
+    let trimmed = sql.trim_end();
+    let line = trimmed.matches('\n').count() + 1;
+    let column = trimmed.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    Position { line, column }
+}
+
+fn lower_first(text: &str) -> String {
+    let text = text.trim().trim_end_matches(['.', '!']);
+    let mut chars = text.chars();
+    match chars.next() {
+        // A word in capitals is a keyword or a name and stays.
+        Some(first) if chars.clone().next().is_some_and(|second| !second.is_uppercase()) => {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+pub(super) fn store(error: basalt_store::Error) -> SqlError {
+    use basalt_store::Error as Store;
+    let text = chain(&error);
+    let translated = match &error {
+        Store::NoSuchTable { .. } => SqlError::coded(code::TABLE_NOT_FOUND, text),
+        Store::TableExists { .. } => SqlError::coded(code::TABLE_EXISTS, text),
+        Store::ReadOnly | Store::NoSuchFamily { .. } | Store::Invalid(_) | Store::Mutation(_) => {
+            SqlError::statement(text)
+        }
+        Store::Corrupt(_) | Store::NotADatabase { .. } | Store::NewerFormat { .. } => {
+            SqlError::new(ErrorKind::Damaged, text)
+        }
+        Store::OutOfSpace { .. } | Store::Overloaded { .. } => SqlError::new(ErrorKind::Resources, text),
+        _ => SqlError::new(ErrorKind::Storage, text),
+    };
+    translated.caused_by(error)
+}
+
+/// An error and its causes on one line; a cause that only repeats is left out.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
+    match error {
+        DataFusionError::External(inner) => external(inner),
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            let span = diagnostic.span.map(|span| span.start).filter(|start| start.line > 0);
+            let position = span.map(|start| Position { line: start.line as usize, column: start.column as usize });
+            planner(*inner, tokens).at(position)
+        }
+        DataFusionError::Context(_, inner) => planner(*inner, tokens),
+        DataFusionError::Shared(inner) => shared(&inner, tokens),
+        DataFusionError::Collection(mut errors) if !errors.is_empty() => planner(errors.swap_remove(0), tokens),
+        DataFusionError::SchemaError(inner, _) => schema(&inner, tokens),
+        DataFusionError::ArrowError(inner, _) => arrow(*inner, tokens),
+        DataFusionError::SQL(inner, _) => parser(*inner, ""),
+        DataFusionError::IoError(inner) => SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner),
+        DataFusionError::ResourcesExhausted(text) => resources(&text),
+        DataFusionError::NotImplemented(text) => SqlError::statement(format!("not supported yet: {}", clean(&text))),
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) => sentence(&text, tokens),
+        DataFusionError::Internal(text) => SqlError::internal(format!("bug in the planner: {}", clean(&text))),
+        other => SqlError::statement(clean(&other.strip_backtrace())),
+    }
+}
+
+/// An error of ours that travelled through the planner's streams, or one of the store.
+fn external(inner: Box<dyn Error + Send + Sync>) -> SqlError {
+    let inner = match inner.downcast::<SqlError>() {
+        Ok(error) => return *error,
+        Err(inner) => inner,
+    };
+    let inner = match inner.downcast::<basalt_store::Error>() {
+        Ok(error) => return store(*error),
+        Err(inner) => inner,
+    };
+    match inner.downcast::<DataFusionError>() {
+        Ok(error) => planner(*error, &TokenMap::default()),
+        Err(inner) => SqlError::new(ErrorKind::Internal, chain(inner.as_ref())).caused_by(inner),
+    }
+}
+
+/// Errors shared by several partitions can only be looked at.
+fn shared(error: &DataFusionError, tokens: &TokenMap) -> SqlError {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast_ref::<SqlError>() {
+            Some(found) => {
+                let mut copy = SqlError::new(found.kind(), found.message());
+                copy.details.code = found.code();
+                copy.details.position = found.position();
+                copy.details.suggestion = found.suggestion().map(str::to_owned);
+                copy
+            }
+            None => SqlError::new(ErrorKind::Storage, chain(inner.as_ref())),
+        },
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => shared(inner, tokens),
+        DataFusionError::Shared(inner) => shared(inner, tokens),
+        DataFusionError::ResourcesExhausted(text) => resources(text),
+        DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+            ArrowError::ExternalError(inner) => match inner.downcast_ref::<DataFusionError>() {
+                Some(inner) => shared(inner, tokens),
+                None => SqlError::new(ErrorKind::Storage, chain(inner.as_ref())),
+            },
+            other => arrow_text(&other.to_string(), tokens),
+        },
+        DataFusionError::Plan(text) | DataFusionError::Execution(text) => sentence(text, tokens),
+        other => SqlError::statement(clean(&other.strip_backtrace())),
+    }
+}
+
+fn arrow(error: ArrowError, tokens: &TokenMap) -> SqlError {
+    match error {
+        ArrowError::ExternalError(inner) => external(inner),
+        ArrowError::DivideByZero => SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero"),
+        ArrowError::IoError(text, inner) => SqlError::new(ErrorKind::Storage, text).caused_by(inner),
+        ArrowError::ArithmeticOverflow(text) => {
+            SqlError::coded(code::DATA_EXCEEDS_CAPACITY, format!("the result does not fit its type: {}", lower_first(&text)))
+        }
+        other => arrow_text(&other.to_string(), tokens),
+    }
+}
+
+fn arrow_text(text: &str, tokens: &TokenMap) -> SqlError {
+    if text.contains("Divide by zero") {
+        return SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero");
+    }
+    sentence(text, tokens)
+}
+
+fn resources(text: &str) -> SqlError {
+    let text = clean(text);
+    SqlError::new(
+        ErrorKind::Resources,
+        format!("the statement needs more memory than it may use (--memory raises the limit): {text}"),
+    )
+}
+
+fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let known = valid_fields.iter().map(|column| column.name());
+            let qualifier = field.relation.as_ref().map(|relation| relation.table().to_owned());
+            let tables: Vec<_> = valid_fields.iter().filter_map(|column| column.relation.as_ref()).collect();
+            if let Some(qualifier) = &qualifier
+                && !tables.is_empty()
+                && !tables.iter().any(|table| table.table() == qualifier)
+            {
+                return SqlError::coded(
+                    code::FAMILY_NOT_FOUND,
+                    format!("{qualifier} is no table, alias or column family of this query"),
+                )
+                .suggest(nearest(qualifier, tables.iter().map(|table| table.table())))
+                .at(tokens.find(qualifier));
+            }
+            SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {} does not exist", field.flat_name()))
+                .suggest(nearest(&field.name, known))
+                .at(tokens.find(&field.name))
+        }
+        SchemaError::AmbiguousReference { field } => SqlError::coded(
+            code::AMBIGUOUS_COLUMN,
+            format!("column {} exists in more than one table; write the table or alias before it", field.name),
+        )
+        .at(tokens.find(&field.name)),
+        SchemaError::DuplicateQualifiedField { qualifier, name } => SqlError::coded(
+            code::AMBIGUOUS_TABLE,
+            format!("the query has two columns {qualifier}.{name}; give one of the tables an alias"),
+        ),
+        SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::coded(code::AMBIGUOUS_COLUMN, format!("the query has two columns {name}; give one an alias"))
+        }
+    }
+}
+
+/// Errors that are only text: the known ones get their code and our words.
+fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
+    let text = clean(text);
+    if let Some(name) = between(&text, "Invalid function '", "'") {
+        let meant = between(&text, "Did you mean '", "'").map(str::to_owned);
+        let meant = meant.filter(|candidate| nearest(name, [candidate.as_str()]).is_some());
+        return SqlError::coded(code::FUNCTION_NOT_FOUND, format!("function {} does not exist", name.to_uppercase()))
+            .suggest(meant.map(|meant| meant.to_uppercase()))
+            .at(tokens.find(name));
+    }
+    let code = if text.contains("Aggregate functions are not allowed in the WHERE") {
+        Some(code::AGGREGATE_IN_WHERE)
+    } else if text.contains("must appear in the GROUP BY clause") || text.contains("must be in GROUP BY") {
+        Some(code::NOT_GROUPED)
+    } else if text.contains("HAVING clause references") {
+        Some(code::ONLY_AGGREGATE_IN_HAVING)
+    } else if text.contains("Divide by zero") || text.contains("division by zero") {
+        return SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero");
+    } else if is_type_mismatch(&text) {
+        Some(code::TYPE_MISMATCH)
+    } else if text.contains("Overflow happened") || text.contains("overflow") {
+        Some(code::DATA_EXCEEDS_CAPACITY)
+    } else {
+        None
+    };
+    let message = readable_types(&lower_first(&text));
+    match code {
+        Some(code) => SqlError::coded(code, message),
+        None => SqlError::statement(message),
+    }
+}
+
+fn is_type_mismatch(text: &str) -> bool {
+    [
+        "Cannot infer common argument type",
+        "Cannot cast",
+        "Cannot coerce",
+        "cannot be coerced",
+        "Failed to coerce",
+        "Unsupported CAST",
+        "No function matches",
+        "Cannot create filter with non-boolean",
+        "Error parsing timestamp",
+        "Invalid comparison operation",
+        "There isn't a common type",
+    ]
+    .iter()
+    .any(|part| text.contains(part))
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let rest = &text[text.find(before)? + before.len()..];
+    rest.split_once(after).map(|(inner, _)| inner)
+}
+
+/// Takes off prefixes, backtraces and the planner's requests to report bugs.
+fn clean(text: &str) -> String {
+    let mut text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or(text);
+    loop {
+        let before = text;
+        for prefix in [
+            "DataFusion error: ",
+            "Error during planning: ",
+            "Execution error: ",
+            "External error: ",
+            "External: ",
+            "Arrow error: ",
+            "Optimizer rule 'simplify_expressions' failed\ncaused by\n",
+            "type_coercion\ncaused by\n",
+            "Cast error: ",
+            "Parser error: ",
+            "Compute error: ",
+            "Invalid argument error: ",
+            "Arithmetic overflow: ",
+            "Internal error: ",
+            "Resources exhausted: ",
+            "This feature is not implemented: ",
+        ] {
+            text = text.strip_prefix(prefix).unwrap_or(text);
+        }
+        if text == before {
+            break;
+        }
+    }
+    let text = text.split("This issue was likely caused by a bug").next().unwrap_or(text);
+    text.trim().trim_end_matches('.').replace('\n', " ")
+}
+
+/// Arrow's type names as SQL's, for messages.
+pub(crate) fn readable_type(data_type: &datafusion::arrow::datatypes::DataType) -> String {
+    readable_types(&data_type.to_string())
+}
+
+fn readable_types(text: &str) -> String {
+    const NAMES: [(&str, &str); 22] = [
+        ("Timestamp(Millisecond, None)", "DATE"),
+        ("Timestamp(ms)", "DATE"),
+        ("Timestamp(Nanosecond, None)", "TIMESTAMP"),
+        ("Timestamp(ns)", "TIMESTAMP"),
+        ("Utf8View", "VARCHAR"),
+        ("LargeUtf8", "VARCHAR"),
+        ("Utf8", "VARCHAR"),
+        ("LargeBinary", "VARBINARY"),
+        ("BinaryView", "VARBINARY"),
+        ("Binary", "VARBINARY"),
+        ("Decimal128", "DECIMAL"),
+        ("Decimal256", "DECIMAL"),
+        ("UInt64", "UNSIGNED_LONG"),
+        ("Int64", "BIGINT"),
+        ("Int32", "INTEGER"),
+        ("Int16", "SMALLINT"),
+        ("Int8", "TINYINT"),
+        ("Float32", "FLOAT"),
+        ("Float64", "DOUBLE"),
+        ("Boolean", "BOOLEAN"),
+        ("Date32", "DATE"),
+        ("Null", "NULL"),
+    ];
+    NAMES.iter().fold(text.to_owned(), |text, (arrow, sql)| replace_word(&text, arrow, sql))
+}
+
+/// Replaces whole words only: a column called `Int32s` keeps its name.
+fn replace_word(text: &str, from: &str, to: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(from) {
+        let end = at + from.len();
+        let before = rest[..at].chars().next_back().is_some_and(|ch| ch.is_alphanumeric() || ch == '_');
+        let after = rest[end..].chars().next().is_some_and(|ch| ch.is_alphanumeric() || ch == '_');
+        result.push_str(&rest[..at]);
+        result.push_str(if before || after { from } else { to });
+        rest = &rest[end..];
+    }
+    result + rest
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table of the store as the planner sees it, at one snapshot.
+//!
+//! [`BasaltTable`] answers the planner's questions (columns, size, which filters help) and turns a scan into a
+//! [`BasaltScan`]: filters become an access by [`crate::keys`], the accessed ranges are cut into segments of about
+//! equal size along the block index of the files, and contiguous segments become the partitions. So every
+//! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing.
+
+mod exec;
+mod partition;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use basalt_hfile::typed::arrow_schema;
+use basalt_model::schema::ColumnRef;
+use basalt_model::{TableDescriptor, TableId, TableSchema};
+use basalt_store::{Database, Snapshot};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::error::SqlError;
+use crate::keys::{self, KeyAccess};
+use crate::progress::Progress;
+pub(crate) use exec::BasaltScan;
+
+/// Rows per batch.
+pub(crate) const BATCH_ROWS: usize = 8_192;
+
+/// A table at one snapshot.
+#[derive(Debug)]
+pub(crate) struct BasaltTable {
+    pub(crate) id: TableId,
+    pub(crate) descriptor: Arc<TableDescriptor>,
+    schema: SchemaRef,
+    snapshot: Snapshot,
+    rows_estimate: u64,
+    progress: Arc<Progress>,
+}
+
+impl BasaltTable {
+    /// The table as `snapshot` sees it; `None` for a table without a SQL schema.
+    pub(crate) fn new(
+        database: &Database,
+        snapshot: Snapshot,
+        id: TableId,
+        descriptor: Arc<TableDescriptor>,
+        progress: Arc<Progress>,
+    ) -> Option<Self> {
+        let schema = Arc::new(arrow_schema(descriptor.schema.as_ref()?));
+        let rows_estimate = database.stats(id).map_or(0, |stats| stats.rows_estimate);
+        Some(Self { id, descriptor, schema, snapshot, rows_estimate, progress })
+    }
+
+    /// Columns, key and types.
+    pub(crate) fn table_schema(&self) -> &TableSchema {
+        self.descriptor.schema.as_ref().expect("new() refuses tables without schema")
+    }
+
+    /// The access that these filters leave.
+    pub(crate) fn access(&self, filters: &[Expr]) -> KeyAccess {
+        keys::access(self.table_schema(), filters)
+    }
+
+    fn columns(&self, projection: Option<&Vec<usize>>) -> Vec<ColumnRef> {
+        let declared = &self.table_schema().declared;
+        match projection {
+            Some(indices) => indices.iter().map(|&index| declared[index]).collect(),
+            None => declared.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for BasaltTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    /// All filters are offered to [`keys`], and all of them are evaluated on the rows as well.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(Statistics {
+            num_rows: Precision::Inexact(self.rows_estimate as usize),
+            total_byte_size: Precision::Absent,
+            column_statistics: vec![ColumnStatistics::new_unknown(); self.schema.fields().len()],
+        })
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(indices) => Arc::new(self.schema.project(indices)?),
+            None => self.schema(),
+        };
+        let scan = BasaltScan::try_new(exec::Spec {
+            id: self.id,
+            descriptor: Arc::clone(&self.descriptor),
+            snapshot: self.snapshot.clone(),
+            columns: self.columns(projection),
+            schema,
+            access: self.access(filters),
+            limit,
+            partitions_max: state.config().target_partitions(),
+            rows_estimate: self.rows_estimate,
+            progress: Arc::clone(&self.progress),
+        });
+        Ok(Arc::new(scan.map_err(SqlError::from)?))
+    }
+}
