@@ -13,6 +13,11 @@ pub struct PhoenixCode {
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $sqlstate:literal;)*) => {
         $($(#[$doc])* pub(crate) const $name: PhoenixCode = PhoenixCode { number: $number, sqlstate: $sqlstate };)*
+
+        /// The code of this number, for errors of crates that know the number alone.
+        pub(crate) fn by_number(number: u16) -> Option<PhoenixCode> {
+            [$($name),*].into_iter().find(|code| code.number == i32::from(number))
+        }
     };
 }
 
@@ -29,6 +34,8 @@ codes! {
     MISSING_LENGTH = 207, "22004";
     /// A length of zero or less.
     NONPOSITIVE_LENGTH = 208, "22006";
+    /// A precision or scale that DECIMAL cannot have.
+    DECIMAL_PRECISION = 209, "22003";
     /// NULL in a NOT NULL column.
     CONSTRAINT_VIOLATION = 218, "23018";
     /// More than one row where one was wanted.
@@ -41,6 +48,8 @@ codes! {
     COLUMN_NOT_FOUND = 504, "42703";
     /// CREATE TABLE without a primary key.
     PRIMARY_KEY_MISSING = 509, "42888";
+    /// DROP COLUMN of a key column.
+    KEY_COLUMN_DROPPED = 506, "42817";
     /// A column declared twice.
     COLUMN_EXISTS = 514, "42892";
     /// Text that is no statement.
@@ -55,6 +64,8 @@ codes! {
     FAMILY_NOT_FOUND = 1001, "42I01";
     /// A key column with a family.
     KEY_WITH_FAMILY = 1003, "42J01";
+    /// PRIMARY KEY in another order than the columns.
+    KEY_ORDER = 1004, "42J02";
     /// VARBINARY before another key column.
     VARBINARY_IN_KEY = 1005, "42J03";
     /// A NOT NULL column outside the key, or a column twice in the key.

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the sessions of one database share: planner, memory, threads, sequence values.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use basalt_store::env::Random;
+use basalt_store::{Database, Env};
+use datafusion::catalog::Session as PlannerSession;
+use datafusion::common::Result as PlanResult;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionConfig;
+
+use crate::error::SqlError;
+use crate::scan::BATCH_ROWS;
+use crate::sequence::{Dealer, SequencePlanner};
+use crate::session::Session;
+
+/// How an engine uses the machine.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Partitions of a query, as a rule one per core. More use more memory.
+    pub threads: usize,
+    /// Bytes that sorts, aggregates and joins of all sessions may hold together; beyond it they spill to disk.
+    pub memory_bytes: u64,
+    /// Where they spill; the system's temporary directory if `None`.
+    pub spill_directory: Option<PathBuf>,
+    /// Chance, for RAND.
+    pub env: Env,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+        Self { threads, memory_bytes: 1 << 30, spill_directory: None, env: Env::local() }
+    }
+}
+
+/// The SQL side of one database. Cheap to clone; sessions hold it.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    database: Database,
+    state: SessionState,
+    dealer: Arc<Dealer>,
+    env: Env,
+}
+
+impl Engine {
+    /// An engine over an open database.
+    pub fn try_new(database: Database, options: EngineOptions) -> Result<Self, SqlError> {
+        let pool = FairSpillPool::new(usize::try_from(options.memory_bytes).unwrap_or(usize::MAX));
+        let largest = NonZeroUsize::new(3).expect("3 is not 0");
+        let mode = match options.spill_directory {
+            Some(directory) => DiskManagerMode::Directories(vec![directory]),
+            None => DiskManagerMode::OsTmpDirectory,
+        };
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, largest)))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+            .build_arc()?;
+        let state = SessionStateBuilder::new_with_default_features()
+            .with_config(config(options.threads.max(1)))
+            .with_runtime_env(runtime)
+            .with_query_planner(Arc::new(Planner))
+            .build();
+        let dealer = Arc::new(Dealer::new(database.clone()));
+        Ok(Self { shared: Arc::new(Shared { database, state, dealer, env: options.env }) })
+    }
+
+    /// A new connection.
+    pub fn session(&self) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// The database below.
+    pub fn database(&self) -> &Database {
+        &self.shared.database
+    }
+
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.shared.state
+    }
+
+    pub(crate) fn dealer(&self) -> &Arc<Dealer> {
+        &self.shared.dealer
+    }
+
+    pub(crate) fn random(&self) -> Arc<dyn Random> {
+        Arc::clone(&self.shared.env.random)
+    }
+}
+
+fn config(threads: usize) -> SessionConfig {
+    let mut config = SessionConfig::new().with_target_partitions(threads).with_batch_size(BATCH_ROWS);
+    let options = config.options_mut();
+    // Names were folded with the tokens.
+    options.sql_parser.enable_ident_normalization = false;
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.collect_spans = true;
+    options.sql_parser.default_null_ordering = "nulls_first".to_owned();
+    // Scans are in key order; merging partitions is cheaper than sorting again.
+    options.optimizer.prefer_existing_sort = true;
+    config
+}
+
+/// DataFusion's planner with our node.
+#[derive(Debug)]
+struct Planner;
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn PlannerSession,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(SequencePlanner)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}

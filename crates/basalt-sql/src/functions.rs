@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Functions that Phoenix has and the planner has not, or has with other arguments.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use basalt_store::env::Random;
+use datafusion::arrow::array::Float64Array;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, exec_err};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility};
+use datafusion::scalar::ScalarValue;
+use parking_lot::Mutex;
+
+/// `RAND([seed])`: a DOUBLE in [0, 1). Without seed, other values each time; with a seed, the same sequence of
+/// values in every statement (dealt to rows in the order in which they are computed). Make one per statement.
+pub(crate) fn rand(random: Arc<dyn Random>) -> ScalarUDF {
+    ScalarUDF::new_from_impl(Rand {
+        signature: Signature::one_of(
+            vec![TypeSignature::Nullary, TypeSignature::Exact(vec![DataType::Int64])],
+            Volatility::Volatile,
+        ),
+        random,
+        seeded: Mutex::default(),
+    })
+}
+
+#[derive(Debug)]
+struct Rand {
+    signature: Signature,
+    random: Arc<dyn Random>,
+    seeded: Mutex<HashMap<i64, SplitMix>>,
+}
+
+impl PartialEq for Rand {
+    fn eq(&self, other: &Self) -> bool {
+        self.signature == other.signature
+    }
+}
+
+impl Eq for Rand {}
+
+impl Hash for Rand {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Rand {
+    fn name(&self) -> &str {
+        "rand"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let values: Float64Array = match args.args.first() {
+            None | Some(ColumnarValue::Scalar(ScalarValue::Int64(None))) => {
+                SplitMix(self.random.next_u64()).doubles(rows).into()
+            }
+            Some(ColumnarValue::Scalar(ScalarValue::Int64(Some(seed)))) => {
+                let mut seeded = self.seeded.lock();
+                seeded.entry(*seed).or_insert(SplitMix(*seed as u64)).doubles(rows).into()
+            }
+            Some(_) => return exec_err!("the seed of RAND must be a number, not a column"),
+        };
+        Ok(ColumnarValue::Array(Arc::new(values)))
+    }
+}
+
+/// SplitMix64: 64 bits of state, equidistributed, a few cycles per value.
+#[derive(Debug)]
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn doubles(&mut self, count: usize) -> Vec<f64> {
+        (0..count).map(|_| self.next_double()).collect()
+    }
+
+    /// The upper 53 bits as a fraction.
+    fn next_double(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a parsed query to a logical plan: names are looked up in one snapshot of the database.
+//!
+//! [`Planning`] lives as long as one statement. It is the planner's view of the world (tables, functions, types)
+//! and owns what the statement may not share with others: its snapshot, its progress, its random numbers.
+
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use basalt_model::TableName;
+use basalt_store::Snapshot;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{DFSchema, Result as PlanResult, TableReference};
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};
+use parking_lot::Mutex;
+
+use crate::catalog;
+use crate::dialect::TokenMap;
+use crate::engine::Engine;
+use crate::error::SqlError;
+use crate::functions;
+use crate::progress::Progress;
+use crate::scan::BasaltTable;
+use crate::sequence::{self, Currents};
+pub(crate) use types::PhoenixTypes;
+
+/// One statement being planned and run.
+pub(crate) struct Planning {
+    pub(crate) engine: Engine,
+    pub(crate) state: SessionState,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) currents: Currents,
+    tokens: TokenMap,
+    tables: Mutex<HashMap<TableName, Arc<BasaltTable>>>,
+    functions: HashMap<&'static str, Arc<ScalarUDF>>,
+    types: Arc<PhoenixTypes>,
+}
+
+impl Planning {
+    pub(crate) fn new(engine: &Engine, tokens: TokenMap, progress: Arc<Progress>, currents: Currents) -> Self {
+        let mut state = engine.state().clone();
+        state.mark_start_execution();
+        let mut own: HashMap<_, _> = HashMap::new();
+        own.insert("rand", Arc::new(functions::rand(engine.random())));
+        let [next, current] = sequence::functions().map(Arc::new);
+        own.insert(crate::dialect::NEXT_VALUE, next);
+        own.insert(crate::dialect::CURRENT_VALUE, current);
+        Self {
+            engine: engine.clone(),
+            state,
+            snapshot: engine.database().snapshot(),
+            progress,
+            currents,
+            tokens,
+            tables: Mutex::default(),
+            functions: own,
+            types: Arc::new(PhoenixTypes),
+        }
+    }
+
+    /// The table of this name as the statement's snapshot sees it.
+    pub(crate) fn table(&self, name: &TableName) -> Result<Arc<BasaltTable>, SqlError> {
+        if let Some(table) = self.tables.lock().get(name) {
+            return Ok(Arc::clone(table));
+        }
+        let (id, descriptor) = catalog::find(self.engine.database(), name)
+            .map_err(|error| error.at(self.tokens.find(&name.name)))?;
+        let table = BasaltTable::new(
+            self.engine.database(),
+            self.snapshot.clone(),
+            id,
+            descriptor,
+            Arc::clone(&self.progress),
+        );
+        let table = Arc::new(table.ok_or_else(|| {
+            SqlError::statement(format!("table {name} was made without SQL and has no columns"))
+        })?);
+        self.tables.lock().insert(name.clone(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// The logical plan of a query, with its sequences in place.
+    pub(crate) fn query(&self, query: Query) -> Result<LogicalPlan, SqlError> {
+        let planner = SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
+        let plan = planner
+            .sql_statement_to_plan(SqlStatement::Query(Box::new(query)))
+            .map_err(|error| self.error(error))?;
+        sequence::place(plan, self.engine.dealer(), &self.currents)
+    }
+
+    /// An expression over the columns of `schema`.
+    pub(crate) fn expression(&self, expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
+        let planner = SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
+        planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(|error| self.error(error))
+    }
+
+    /// Optimizes and makes it runnable.
+    pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+        self.state.create_physical_plan(plan).await.map_err(|error| self.error(error))
+    }
+
+    /// Translates an error and finds its place in the text.
+    pub(crate) fn error(&self, error: datafusion::error::DataFusionError) -> SqlError {
+        SqlError::from_planner(error, &self.tokens)
+    }
+
+    /// Where names stand in the text.
+    pub(crate) fn tokens(&self) -> &TokenMap {
+        &self.tokens
+    }
+}
+
+/// `T`, `S.T` or `catalog.S.T`, of which the catalog is ignored: there is one.
+pub(crate) fn table_name(reference: &TableReference) -> TableName {
+    match reference.schema() {
+        Some(schema) => TableName::new(schema, reference.table()),
+        None => TableName::in_default(reference.table()),
+    }
+}
+
+impl ContextProvider for Planning {
+    fn get_table_source(&self, name: TableReference) -> PlanResult<Arc<dyn TableSource>> {
+        let table = self.table(&table_name(&name))?;
+        Ok(provider_as_source(table))
+    }
+
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> PlanResult<Arc<dyn TableSource>> {
+        Ok(provider_as_source(Arc::new(CteWorkTable::new(name, schema))))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        self.state.expr_planners()
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::clone(&self.types) as Arc<dyn TypePlanner>)
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.functions.get(name).or_else(|| self.state.scalar_functions().get(name)).cloned()
+    }
+
+    fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
+        self.state.higher_order_functions().get(name).cloned()
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.state.aggregate_functions().get(name).cloned()
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.state.window_functions().get(name).cloned()
+    }
+
+    fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        self.state.config_options()
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        let own = self.functions.keys().filter(|name| !name.starts_with('$')).map(ToString::to_string);
+        own.chain(self.state.scalar_functions().keys().cloned()).collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        self.state.higher_order_functions().keys().cloned().collect()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.state.aggregate_functions().keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.state.window_functions().keys().cloned().collect()
+    }
+}
