@@ -33,6 +33,7 @@ mod split;
 mod upsert;
 
 pub use engine::{Engine, EngineOptions};
+pub use ingest::{BulkLoad, RowRefusal};
 pub use error::{ErrorKind, PhoenixCode, Position, SqlError};
 pub use outcome::{Outcome, RowStream};
 pub use progress::{Progress, ProgressReading};

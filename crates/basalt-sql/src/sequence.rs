@@ -17,9 +17,9 @@ mod place;
 mod record;
 mod table;
 
-pub(crate) use dealer::{Currents, Dealer, Run};
+pub(crate) use dealer::{Currents, Dealer};
 pub(crate) use node::SequencePlanner;
-pub(crate) use place::{Call, call_of, functions, place};
+pub(crate) use place::{Call, call_of, current, functions, place};
 pub(crate) use record::Record;
 pub(crate) use table::{SequenceName, create, drop, names};
 

@@ -188,7 +188,7 @@ fn replacement(call: &Call, columns: &[SequenceColumn], dealer: &Dealer, current
 }
 
 /// The last value that the session got.
-pub(super) fn current(name: &SequenceName, dealer: &Dealer, currents: &Currents) -> Result<i64, SqlError> {
+pub(crate) fn current(name: &SequenceName, dealer: &Dealer, currents: &Currents) -> Result<i64, SqlError> {
     if let Some(value) = currents.lock().get(name) {
         return Ok(*value);
     }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The options behind CREATE TABLE: `COMPRESSION='ZSTD', F.VERSIONS=3, …`.
+//!
+//! Options of column families take effect (for one family when written `F.OPTION`, else for all). A value that
+//! no HBase would take is an error. A value that HBase knows and this release does not have is kept, and a warning
+//! says what is used instead; so is an option that has no meaning here.
+
+use std::collections::BTreeMap;
+
+use basalt_model::FamilyDescriptor;
+use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
+use basalt_model::table::{DeleteRule, KeepDeletedCells};
+
+use crate::dialect::OptionDef;
+use crate::error::SqlError;
+
+/// Compression of tables that do not say.
+const COMPRESSION_DEFAULT: &str = "ZSTD";
+const COMPRESSIONS: [&str; 2] = ["NONE", "ZSTD"];
+const COMPRESSIONS_OF_HBASE: [&str; 8] = ["GZ", "SNAPPY", "LZ4", "LZO", "BZIP2", "LZMA", "BROTLI", "GZIP"];
+const ENCODINGS: [&str; 1] = ["NONE"];
+const ENCODINGS_OF_HBASE: [&str; 5] = ["PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1", "COLUMNAR"];
+const BLOOMS: [&str; 2] = ["NONE", "ROW"];
+const BLOOMS_OF_HBASE: [&str; 2] = ["ROWCOL", "ROWPREFIX_FIXED_LENGTH"];
+
+/// Options of Phoenix that change nothing here, and what to know instead.
+const WITHOUT_EFFECT: [(&str, &str); 8] = [
+    ("SALT_BUCKETS", "rows are not salted; writes do not depend on it"),
+    ("IMMUTABLE_ROWS", "rows can be changed"),
+    ("IMMUTABLE_STORAGE_SCHEME", "rows are stored one cell per column"),
+    ("DISABLE_WAL", "writes are logged"),
+    ("TRANSACTIONAL", "a statement is atomic, transactions of several statements are not supported yet"),
+    ("MULTI_TENANT", "tenants are not supported yet"),
+    ("STORE_NULLS", "NULL deletes the cell"),
+    ("UPDATE_CACHE_FREQUENCY", "every statement sees the newest schema"),
+];
+
+/// What the options of a table say.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TableOptions {
+    pub(super) qualifier_bytes: u8,
+    pub(super) default_family: Option<String>,
+    pub(super) attributes: BTreeMap<String, String>,
+    families: Vec<(Option<String>, FamilyOption)>,
+}
+
+#[derive(Debug, Clone)]
+enum FamilyOption {
+    Compression(String),
+    Encoding(String),
+    Bloom(String),
+    Versions(u32),
+    VersionsMin(u32),
+    Ttl(Option<u64>),
+    BlockBytes(u32),
+    KeepDeleted(KeepDeletedCells),
+    Deletes(DeleteRule),
+    Attribute(String, String),
+}
+
+impl TableOptions {
+    pub(super) fn read(options: &[OptionDef], warnings: &mut Vec<String>) -> Result<Self, SqlError> {
+        let mut read = Self { qualifier_bytes: QUALIFIER_BYTES_DEFAULT, ..Self::default() };
+        for option in options {
+            read.add(option, warnings)?;
+        }
+        Ok(read)
+    }
+
+    fn add(&mut self, option: &OptionDef, warnings: &mut Vec<String>) -> Result<(), SqlError> {
+        let value = option.value.as_str();
+        match option.name.as_str() {
+            "COLUMN_ENCODED_BYTES" => self.qualifier_bytes = qualifier_bytes(value)?,
+            "DEFAULT_COLUMN_FAMILY" => self.default_family = Some(value.to_owned()),
+            _ => match family_option(option, warnings)? {
+                Some(parsed) => self.families.extend(parsed.into_iter().map(|parsed| (option.family.clone(), parsed))),
+                None => self.keep(option, warnings)?,
+            },
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, option: &OptionDef, warnings: &mut Vec<String>) -> Result<(), SqlError> {
+        if option.name == "SALT_BUCKETS" && !matches!(option.value.parse(), Ok(0..=256_u32)) {
+            return Err(invalid(option, "a number from 0 to 256"));
+        }
+        let known = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option.name);
+        let off = known.is_some() && matches!(option.value.to_uppercase().as_str(), "FALSE" | "0" | "NONE");
+        match known {
+            _ if off => {}
+            Some((name, instead)) => warnings.push(format!("option {name} is kept but has no effect: {instead}")),
+            None => warnings.push(format!("option {} is kept but has no effect", option.name)),
+        }
+        self.attributes.insert(option.name.clone(), option.value.clone());
+        Ok(())
+    }
+
+    /// The family with its options over the defaults of SQL tables.
+    pub(super) fn family(&self, name: &str) -> FamilyDescriptor {
+        let mut family = FamilyDescriptor {
+            compression: COMPRESSION_DEFAULT.to_owned(),
+            delete_rule: DeleteRule::BySequence,
+            ..FamilyDescriptor::new(name)
+        };
+        for (only, option) in &self.families {
+            if only.as_deref().is_none_or(|only| only == name) {
+                option.clone().apply(&mut family);
+            }
+        }
+        family
+    }
+
+    /// A family that has options and is not among these.
+    pub(super) fn unknown_family(&self, known: &[&str]) -> Option<&str> {
+        self.families.iter().filter_map(|(family, _)| family.as_deref()).find(|family| !known.contains(family))
+    }
+}
+
+impl FamilyOption {
+    fn apply(self, family: &mut FamilyDescriptor) {
+        match self {
+            Self::Compression(name) => family.compression = name,
+            Self::Encoding(name) => family.encoding = name,
+            Self::Bloom(name) => family.bloom = name,
+            Self::Versions(count) => family.versions_max = count,
+            Self::VersionsMin(count) => family.versions_min = count,
+            Self::Ttl(seconds) => family.ttl_secs = seconds,
+            Self::BlockBytes(bytes) => family.block_bytes = bytes,
+            Self::KeepDeleted(keep) => family.keep_deleted_cells = keep,
+            Self::Deletes(rule) => family.delete_rule = rule,
+            Self::Attribute(name, value) => {
+                family.attributes.insert(name, value);
+            }
+        }
+    }
+}
+
+fn invalid(option: &OptionDef, expected: &str) -> SqlError {
+    SqlError::statement(format!("option {} must be {expected}; found {}", option.name, option.value))
+}
+
+fn qualifier_bytes(value: &str) -> Result<u8, SqlError> {
+    match value.to_uppercase().as_str() {
+        "NONE" => Ok(0),
+        text => text.parse().ok().filter(|bytes| *bytes <= 4).ok_or_else(|| {
+            SqlError::statement(format!("option COLUMN_ENCODED_BYTES must be NONE, 0, 1, 2, 3 or 4; found {value}"))
+        }),
+    }
+}
+
+/// The option of a family, `None` if it is not one.
+fn family_option(option: &OptionDef, warnings: &mut Vec<String>) -> Result<Option<Vec<FamilyOption>>, SqlError> {
+    use FamilyOption::*;
+    let upper = option.value.to_uppercase();
+    let parsed = match option.name.as_str() {
+        "COMPRESSION" => {
+            let (name, asked) = choice(option, &COMPRESSIONS, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
+            with_asked(Compression(name), option, asked)
+        }
+        "DATA_BLOCK_ENCODING" => {
+            let (name, asked) = choice(option, &ENCODINGS, &ENCODINGS_OF_HBASE, "NONE", warnings)?;
+            with_asked(Encoding(name), option, asked)
+        }
+        "BLOOMFILTER" => {
+            let (name, asked) = choice(option, &BLOOMS, &BLOOMS_OF_HBASE, "ROW", warnings)?;
+            with_asked(Bloom(name), option, asked)
+        }
+        "VERSIONS" => vec![Versions(number(option, 1, i32::MAX as u32)?)],
+        "MIN_VERSIONS" => vec![VersionsMin(number(option, 0, i32::MAX as u32)?)],
+        "TTL" if matches!(upper.as_str(), "FOREVER" | "NONE") => vec![Ttl(None)],
+        "TTL" => vec![Ttl(Some(u64::from(number(option, 1, i32::MAX as u32)?)).filter(|&seconds| seconds < i32::MAX as u64))],
+        "BLOCKSIZE" => vec![BlockBytes(number(option, 1_024, 16 << 20)?)],
+        "KEEP_DELETED_CELLS" => vec![KeepDeleted(match upper.as_str() {
+            "TRUE" => KeepDeletedCells::True,
+            "FALSE" => KeepDeletedCells::False,
+            "TTL" => KeepDeletedCells::Ttl,
+            _ => return Err(invalid(option, "TRUE, FALSE or TTL")),
+        })],
+        "NEW_VERSION_BEHAVIOR" => vec![Deletes(match upper.as_str() {
+            "TRUE" => DeleteRule::BySequence,
+            "FALSE" => DeleteRule::ByTimestamp,
+            _ => return Err(invalid(option, "TRUE or FALSE")),
+        })],
+        _ if option.family.is_some() => {
+            warnings.push(format!("option {} is kept but has no effect", option.name));
+            vec![Attribute(option.name.clone(), option.value.clone())]
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(parsed))
+}
+
+fn with_asked(used: FamilyOption, option: &OptionDef, asked: Option<String>) -> Vec<FamilyOption> {
+    let kept = asked.map(|asked| FamilyOption::Attribute(option.name.clone(), asked));
+    [used].into_iter().chain(kept).collect()
+}
+
+/// The value to use, and the one asked for if that is another.
+fn choice(
+    option: &OptionDef,
+    supported: &[&str],
+    known: &[&str],
+    instead: &str,
+    warnings: &mut Vec<String>,
+) -> Result<(String, Option<String>), SqlError> {
+    let value = option.value.to_uppercase();
+    if supported.contains(&value.as_str()) {
+        return Ok((value, None));
+    }
+    if known.contains(&value.as_str()) {
+        warnings.push(format!("{} {value} is not supported yet; {instead} is used", option.name));
+        return Ok((instead.to_owned(), Some(value)));
+    }
+    let all: Vec<_> = supported.iter().chain(known).copied().collect();
+    Err(invalid(option, &format!("one of {}", all.join(", "))))
+}
+
+fn number(option: &OptionDef, min: u32, max: u32) -> Result<u32, SqlError> {
+    let number = option.value.parse().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| invalid(option, &format!("a number from {min} to {max}")))
+}

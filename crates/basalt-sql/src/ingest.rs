@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writing rows from batches, few or many.
+//!
+//! A [`RowWriter`] collects mutations. If they stay few they are one batch through the write-ahead log; if they
+//! become many it goes over to a bulk ingest, whose files become visible together at the end. Either way nothing
+//! is visible before [`RowWriter::finish`], and nothing happened if the writer is dropped.
+
+use std::sync::Arc;
+
+use basalt_hfile::typed::{RowEncoder, TypedError};
+use basalt_model::rowkey::KeyError;
+use basalt_model::schema::{ColumnRef, LookupError};
+use basalt_model::{LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, TableSchema, WriteBatch};
+use basalt_store::{Database, Durability, Ingest};
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use basalt_hfile::typed::arrow_field;
+
+use crate::catalog;
+use crate::coerce::coerce;
+use crate::engine::Engine;
+use crate::error::{SqlError, code, nearest};
+use crate::progress::Progress;
+
+/// Most rows that go through the log as one batch.
+const BATCH_ROWS_MAX: u64 = 65_536;
+/// Most bytes that go through the log as one batch.
+const BATCH_BYTES_MAX: usize = 32 << 20;
+
+/// Collects mutations of one table.
+pub(crate) struct RowWriter {
+    database: Database,
+    table: TableId,
+    pending: WriteBatch,
+    bulk: Option<Ingest>,
+    rows: u64,
+    progress: Arc<Progress>,
+}
+
+impl RowWriter {
+    pub(crate) fn new(database: Database, table: TableId, progress: Arc<Progress>) -> Self {
+        Self { database, table, pending: WriteBatch::new(), bulk: None, rows: 0, progress }
+    }
+
+    /// Goes over to bulk ingest at once.
+    pub(crate) fn in_bulk(mut self) -> Result<Self, SqlError> {
+        self.bulk = Some(self.database.ingest(self.table)?);
+        Ok(self)
+    }
+
+    /// Where mutations are put; call [`Self::added`] afterwards.
+    pub(crate) fn batch(&mut self) -> &mut WriteBatch {
+        &mut self.pending
+    }
+
+    /// `rows` mutations were put into the batch.
+    pub(crate) fn added(&mut self, rows: u64) -> Result<(), SqlError> {
+        self.rows += rows;
+        self.progress.add_written(rows);
+        let many = self.pending.len() as u64 > BATCH_ROWS_MAX || self.pending.size_bytes() > BATCH_BYTES_MAX;
+        if self.bulk.is_none() && many {
+            self.bulk = Some(self.database.ingest(self.table)?);
+        }
+        if let Some(bulk) = &mut self.bulk
+            && !self.pending.is_empty()
+        {
+            bulk.add(std::mem::take(&mut self.pending))?;
+        }
+        Ok(())
+    }
+
+    /// Makes everything durable and visible; returns the number of rows.
+    pub(crate) fn finish(self) -> Result<u64, SqlError> {
+        match self.bulk {
+            Some(bulk) => {
+                self.progress.enter("finishing");
+                bulk.finish()?;
+            }
+            None if self.pending.is_empty() => {}
+            None => {
+                self.database.write(self.pending, Durability::default())?;
+            }
+        }
+        Ok(self.rows)
+    }
+}
+
+/// Turns batches of expressions into mutations of a table's columns.
+pub(crate) struct RowAssembler {
+    table: TableId,
+    descriptor: Arc<TableDescriptor>,
+    columns: Vec<ColumnRef>,
+    schema: SchemaRef,
+    encoder: RowEncoder,
+    fresh: bool,
+}
+
+/// Why rows could not be written: the rows before `row` (counted in the batch) have been added.
+#[derive(Debug)]
+pub struct RowRefusal {
+    /// The row at fault; `None` if it is none in particular.
+    pub row: Option<usize>,
+    /// The column at fault, where it is one.
+    pub column: Option<String>,
+    /// What is wrong, without naming row and column.
+    pub error: SqlError,
+}
+
+impl RowRefusal {
+    /// As the error of a statement; `first` is the number of the batch's first row, `rows` how many there are.
+    pub(crate) fn into_error(self, first: u64, single: bool) -> SqlError {
+        let column = self.column.map(|column| format!("column {column}"));
+        let row = self.row.filter(|_| !single).map(|row| format!("row {}", first + row as u64 + 1));
+        match (row, column) {
+            (Some(row), Some(column)) => self.error.within(format!("{row}, {column}")),
+            (Some(place), None) | (None, Some(place)) => self.error.within(place),
+            (None, None) => self.error,
+        }
+    }
+}
+
+impl RowAssembler {
+    /// For batches with these columns. `fresh` promises that the table has none of the rows.
+    pub(crate) fn try_new(
+        table: TableId,
+        descriptor: Arc<TableDescriptor>,
+        columns: Vec<ColumnRef>,
+        fresh: bool,
+    ) -> Result<Self, SqlError> {
+        let table_schema = schema_of(&descriptor)?;
+        let encoder = RowEncoder::try_new(table_schema, &columns).map_err(|error| typed(error).into_error(0, true))?;
+        // NULLs are refused by the encoder, which knows the row.
+        let fields = columns.iter().map(|&column| arrow_field(table_schema, column).with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        Ok(Self { table, descriptor, columns, schema, encoder, fresh })
+    }
+
+    /// Adds the rows; on refusal, those before the row at fault.
+    pub(crate) fn add(&mut self, values: &[ArrayRef], rows: usize, out: &mut WriteBatch) -> Result<(), RowRefusal> {
+        match self.coerce(values) {
+            Ok(batch) => self.encode(&batch, out),
+            Err(refusal) => {
+                if let Some(row) = refusal.row.filter(|&row| row > 0 && row < rows) {
+                    let before: Vec<_> = values.iter().map(|values| values.slice(0, row)).collect();
+                    self.add(&before, row, out)?;
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    fn coerce(&self, values: &[ArrayRef]) -> Result<RecordBatch, RowRefusal> {
+        let schema = self.descriptor.schema.as_ref().expect("checked in try_new");
+        let mut refusal: Option<RowRefusal> = None;
+        let mut arrays = Vec::with_capacity(values.len());
+        for (&column, values) in self.columns.iter().zip(values) {
+            match coerce(values, schema.sql_type(column)) {
+                Ok(array) => arrays.push(array),
+                Err(found) => {
+                    // The first row at fault is reported, whichever its column.
+                    let earlier = refusal.as_ref().is_none_or(|known| found.row.unwrap_or(0) < known.row.unwrap_or(0));
+                    if earlier {
+                        let column = Some(schema.name(column).to_owned());
+                        refusal = Some(RowRefusal { row: found.row, column, error: found.error });
+                    }
+                }
+            }
+        }
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(|error| RowRefusal {
+            row: None,
+            column: None,
+            error: SqlError::internal(format!("the columns of a batch do not fit: {error}")),
+        })
+    }
+
+    fn encode(&mut self, batch: &RecordBatch, out: &mut WriteBatch) -> Result<(), RowRefusal> {
+        self.encoder.encode(batch, self.table, LATEST_TIMESTAMP, self.fresh, out).map_err(typed)
+    }
+}
+
+fn schema_of(descriptor: &TableDescriptor) -> Result<&TableSchema, SqlError> {
+    descriptor.schema.as_ref().ok_or_else(|| {
+        SqlError::statement(format!("table {} was made without SQL and has no columns", descriptor.name))
+    })
+}
+
+/// An encoder's error, taken apart.
+pub(crate) fn typed(error: TypedError) -> RowRefusal {
+    let code = error.phoenix_code().and_then(code::by_number);
+    let (row, column) = (error.row_index(), error.column().map(str::to_owned));
+    let (message, column) = match error {
+        TypedError::Value { source, .. } => (source.to_string(), column),
+        TypedError::Null { .. } | TypedError::Key { source: KeyError::Null { .. }, .. } => {
+            ("the column may not be NULL".to_owned(), column)
+        }
+        TypedError::MissingColumn { .. } => ("the column may not be NULL and has no value".to_owned(), column),
+        TypedError::RepeatedColumn { .. } => ("the column is listed twice".to_owned(), column),
+        TypedError::Key { source: KeyError::Value { source, .. }, .. } => (source.to_string(), column),
+        TypedError::Key { source, .. } => (source.to_string(), None),
+        TypedError::Mutation { source, .. } => (source.to_string(), None),
+        other => (other.to_string(), None),
+    };
+    let error = match code {
+        Some(code) => SqlError::coded(code, message),
+        None => SqlError::statement(message),
+    };
+    RowRefusal { row, column, error }
+}
+
+/// The column of this name, or an error with the nearest.
+pub(crate) fn find_column(schema: &TableSchema, family: Option<&str>, name: &str) -> Result<ColumnRef, SqlError> {
+    schema.find(family, name).map_err(|error| match error {
+        LookupError::NotFound { name: written } => {
+            let known = schema.declared_order().iter().map(|&column| schema.name(column));
+            SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {written} does not exist")).suggest(nearest(name, known))
+        }
+        other => SqlError::coded(code::AMBIGUOUS_COLUMN, other.to_string()),
+    })
+}
+
+/// Loads many rows into a table, without the write-ahead log. Nothing is visible before [`BulkLoad::finish`].
+pub struct BulkLoad {
+    assembler: RowAssembler,
+    writer: RowWriter,
+    rows: u64,
+}
+
+impl BulkLoad {
+    pub(crate) fn open(
+        engine: &Engine,
+        table: &TableName,
+        columns: Option<&[String]>,
+        progress: Arc<Progress>,
+    ) -> Result<Self, SqlError> {
+        let database = engine.database().clone();
+        let (id, descriptor) = catalog::find(&database, table)?;
+        let schema = schema_of(&descriptor)?;
+        let columns = match columns {
+            Some(names) => names.iter().map(|name| find_column(schema, None, name)).collect::<Result<_, _>>()?,
+            None => schema.declared_order().to_vec(),
+        };
+        let assembler = RowAssembler::try_new(id, descriptor, columns, false)?;
+        let writer = RowWriter::new(database, id, progress).in_bulk()?;
+        Ok(Self { assembler, writer, rows: 0 })
+    }
+
+    /// Adds the rows of a batch whose columns are those of [`Engine::bulk_load`], in that order. On refusal the
+    /// rows before the one at fault have been added; go on with the rows behind it, or drop the load.
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), RowRefusal> {
+        let before = self.writer.batch().len();
+        let result = self.assembler.add(batch.columns(), batch.num_rows(), self.writer.batch());
+        let added = (self.writer.batch().len() - before) as u64;
+        self.rows += added;
+        let stored = |error| RowRefusal { row: None, column: None, error };
+        self.writer.added(added).map_err(stored)?;
+        result
+    }
+
+    /// Rows added so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Makes all rows durable and visible at once; returns how many they are.
+    pub fn finish(self) -> Result<u64, SqlError> {
+        self.writer.finish()
+    }
+}
+
+impl Engine {
+    /// Opens a bulk load into `columns` of a table (all of them in declared order if `None`). A row whose key
+    /// exists is overwritten, as by UPSERT.
+    pub fn bulk_load(
+        &self,
+        table: &TableName,
+        columns: Option<&[String]>,
+        progress: Arc<Progress>,
+    ) -> Result<BulkLoad, SqlError> {
+        BulkLoad::open(self, table, columns, progress)
+    }
+}
