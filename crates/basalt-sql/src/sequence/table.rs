@@ -11,7 +11,7 @@ use basalt_model::{
     CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, SortOrder, SqlType, TableDescriptor, TableId, TableName,
     TableSchema, WriteBatch, rowkey,
 };
-use basalt_store::Database;
+use basalt_store::{Database, Durability};
 
 use super::Record;
 use crate::dialect::Name;
@@ -109,53 +109,66 @@ fn row_key(name: &SequenceName) -> Result<Vec<u8>, SqlError> {
 /// Writes a new row.
 pub(crate) fn create(database: &Database, name: &SequenceName, record: &Record) -> Result<(), SqlError> {
     let table = find_or_create_table(database)?;
+    let exists = || SqlError::coded(code::SEQUENCE_EXISTS, format!("sequence {name} exists already"));
     change(database, table, name, |found| match found {
-        Some(_) => Err(SqlError::coded(code::SEQUENCE_EXISTS, format!("sequence {name} exists already"))),
-        None => Ok((Some(record.clone()), ())),
+        Some(_) => Err(exists()),
+        None => Ok((Change::Put(record.clone()), ())),
     })
 }
 
 /// Deletes the row.
 pub(crate) fn drop(database: &Database, name: &SequenceName) -> Result<(), SqlError> {
     let Some(table) = find_table(database)? else { return Err(not_found(database, name)) };
-    let row = row_key(name)?;
-    let mut exists = false;
-    database.update(table, &row, |runs| {
-        exists = read_record(runs).is_some();
-        exists.then(|| delete_batch(table, &row))
+    let found = change(database, table, name, |found| {
+        Ok((if found.is_some() { Change::Delete } else { Change::Nothing }, found.is_some()))
     })?;
-    if exists { Ok(()) } else { Err(not_found(database, name)) }
+    if found { Ok(()) } else { Err(not_found(database, name)) }
 }
 
 /// Changes the row of an existing sequence atomically.
 pub(super) fn update<T>(
     database: &Database,
     name: &SequenceName,
-    mut apply: impl FnMut(&mut Record) -> Result<T, SqlError>,
+    apply: impl FnOnce(&mut Record) -> Result<T, SqlError>,
 ) -> Result<T, SqlError> {
     let Some(table) = find_table(database)? else { return Err(not_found(database, name)) };
-    change(database, table, name, |found| {
-        let mut record = found.ok_or_else(|| not_found(database, name))?;
+    let result = change(database, table, name, |found| {
+        let Some(before) = found else { return Ok((Change::Nothing, None)) };
+        let mut record = before.clone();
         let result = apply(&mut record)?;
-        Ok((Some(record), result))
-    })
+        let change = if record == before { Change::Nothing } else { Change::Put(record) };
+        Ok((change, Some(result)))
+    })?;
+    result.ok_or_else(|| not_found(database, name))
 }
 
+/// What becomes of a row.
+enum Change {
+    Nothing,
+    Put(Record),
+    Delete,
+}
+
+/// Runs while all writers wait: `decide` must not touch the database.
 fn change<T>(
     database: &Database,
     table: TableId,
     name: &SequenceName,
-    mut apply: impl FnMut(Option<Record>) -> Result<(Option<Record>, T), SqlError>,
+    decide: impl FnOnce(Option<Record>) -> Result<(Change, T), SqlError>,
 ) -> Result<T, SqlError> {
     let row = row_key(name)?;
     let mut outcome = None;
-    database.update(table, &row, |runs| {
-        let (record, result) = match apply(read_record(runs)) {
-            Ok((record, result)) => (record, Ok(result)),
-            Err(error) => (None, Err(error)),
+    database.update(table, &row, Durability::default(), |runs| {
+        let (change, result) = match decide(read_record(runs)) {
+            Ok((change, result)) => (change, Ok(result)),
+            Err(error) => (Change::Nothing, Err(error)),
         };
         outcome = Some(result);
-        record.map(|record| put_batch(table, &row, &record))
+        Ok(match change {
+            Change::Nothing => None,
+            Change::Put(record) => Some(put_batch(table, &row, &record)),
+            Change::Delete => Some(delete_batch(table, &row)),
+        })
     })?;
     outcome.unwrap_or_else(|| Err(SqlError::internal("the row of the sequence was not read")))
 }
