@@ -17,6 +17,7 @@ pub use code::PhoenixCode;
 pub(crate) use nearest::nearest;
 pub(crate) use translate::readable_type;
 
+use basalt_hfile::typed::TypedError;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenizerError;
@@ -180,6 +181,14 @@ impl From<DataFusionError> for SqlError {
 impl From<SqlError> for DataFusionError {
     fn from(error: SqlError) -> Self {
         DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<TypedError> for SqlError {
+    /// Of reading; what is refused when writing is taken apart in [`crate::ingest`].
+    fn from(error: TypedError) -> Self {
+        let kind = if error.is_damage() { ErrorKind::Damaged } else { ErrorKind::Internal };
+        Self::new(kind, error.to_string()).caused_by(error)
     }
 }
 

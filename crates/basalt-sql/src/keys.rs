@@ -27,9 +27,6 @@ use basalt_model::{KeyRange, TableSchema};
 use bytes::Bytes;
 use datafusion::logical_expr::Expr;
 
-pub(crate) use domain::Domain;
-pub(crate) use value::KeyValue;
-
 /// Most ranges or keys that one scan is cut into. Beyond it the last column that was multiplied out is covered
 /// by one interval from its first to its last value.
 const RANGES_MAX: usize = 16_384;

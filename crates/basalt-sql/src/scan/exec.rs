@@ -10,7 +10,7 @@ use std::sync::Arc;
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::{KeyRange, SortOrder, TableDescriptor, TableId, TableSchema};
-use basalt_store::{RowScan, Snapshot};
+use basalt_store::Snapshot;
 use bytes::Bytes;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -31,6 +31,7 @@ use futures::stream;
 
 use super::BATCH_ROWS;
 use super::partition::{self, Partition};
+use super::rows::RowScan;
 use crate::error::SqlError;
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
@@ -185,7 +186,7 @@ impl ExecutionPlan for BasaltScan {
     fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let partition_spec = self.partitions[partition].clone();
         let counters = Counters::new(&self.metrics, partition);
-        let reader = Reader::open(&self.spec, partition_spec, counters).map_err(SqlError::from)?;
+        let reader = Reader::open(&self.spec, partition_spec, counters)?;
         let batches = stream::unfold(Some(reader), |reader| async {
             let mut reader = reader?;
             match reader.next() {
@@ -243,7 +244,7 @@ enum Source {
 }
 
 impl Reader {
-    fn open(spec: &Arc<Spec>, partition: Partition, counters: Counters) -> std::result::Result<Self, basalt_store::Error> {
+    fn open(spec: &Arc<Spec>, partition: Partition, counters: Counters) -> std::result::Result<Self, SqlError> {
         spec.progress.enter("reading");
         let rows_left = spec.limit.unwrap_or(usize::MAX);
         let source = match &spec.access.access {
@@ -253,7 +254,7 @@ impl Reader {
                 spec.progress.expect(rows / spec.partitions_max.max(1) as u64, partition.bytes);
                 let schema = table_schema(&spec.descriptor);
                 let batch_rows = BATCH_ROWS.min(rows_left.max(1));
-                let scan = spec.snapshot.rows(spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
+                let scan = RowScan::open(&spec.snapshot, spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
                 Source::Ranges { scan, bytes_before: 0, blocks_before: 0 }
             }
         };
@@ -267,7 +268,7 @@ impl Reader {
         let timer = self.counters.baseline.elapsed_compute().clone();
         let _running = timer.timer();
         let batch = match &mut self.source {
-            Source::Ranges { scan, .. } => scan.next().transpose()?,
+            Source::Ranges { scan, .. } => scan.next_batch()?,
             Source::Points { next } => {
                 let Access::Points(keys) = &self.spec.access.access else { return Ok(None) };
                 let from = *next;
@@ -286,11 +287,11 @@ impl Reader {
         self.counters.baseline.record_output(rows);
         let mut bytes = 0;
         if let Source::Ranges { scan, bytes_before, blocks_before } = &mut self.source {
-            let counters = scan.counters();
-            bytes = counters.bytes - *bytes_before;
+            let (bytes_now, blocks_now) = scan.counted();
+            bytes = bytes_now - *bytes_before;
             self.counters.bytes.add(bytes as usize);
-            self.counters.blocks.add((counters.blocks - *blocks_before) as usize);
-            (*bytes_before, *blocks_before) = (counters.bytes, counters.blocks);
+            self.counters.blocks.add((blocks_now - *blocks_before) as usize);
+            (*bytes_before, *blocks_before) = (bytes_now, blocks_now);
         }
         self.spec.progress.add_read(rows as u64, bytes);
     }
@@ -301,9 +302,9 @@ fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RecordBatch, SqlE
     let mut decoder = RowDecoder::new(table_schema(&spec.descriptor), &spec.columns, Arc::clone(&spec.schema));
     for key in keys {
         for run in spec.snapshot.get_row(spec.id, key)? {
-            decoder.push(&run).map_err(SqlError::from)?;
+            decoder.push(&run)?;
         }
     }
-    decoder.end();
-    decoder.finish_batch().map_err(SqlError::from)
+    decoder.end()?;
+    Ok(decoder.finish_batch()?)
 }

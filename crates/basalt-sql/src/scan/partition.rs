@@ -2,7 +2,7 @@
 //! Cutting a scan into partitions: contiguous runs of segments of about equal size.
 
 use basalt_model::KeyRange;
-use basalt_store::Segment;
+use basalt_store::read::Segment;
 
 /// Scans of fewer bytes than this are not worth a second thread.
 const PARTITION_BYTES_MIN: u64 = 256 * 1024;

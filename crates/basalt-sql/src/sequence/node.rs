@@ -263,8 +263,9 @@ fn values(column: &SequenceColumn, rows: usize, source: &Source) -> std::result:
     };
     let mut values = Vec::with_capacity(rows);
     for Run { first, step, count } in runs {
-        let mut value = first;
-        values.extend((0..count).map(|_| std::mem::replace(&mut value, value.wrapping_add(step))));
+        // A run ends before the value would leave 64 bits, see `Record::take`.
+        let index = |index: u64| first.wrapping_add(step.wrapping_mul(index as i64));
+        values.extend((0..count).map(index));
     }
     if let Some(last) = values.last() {
         source.currents.lock().insert(column.name.clone(), *last);
