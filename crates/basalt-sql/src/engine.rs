@@ -16,11 +16,13 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
 use crate::error::SqlError;
+use crate::functions::CheckedArithmetic;
 use crate::scan::BATCH_ROWS;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -55,6 +57,7 @@ pub struct Engine {
 struct Shared {
     database: Database,
     state: SessionState,
+    expr_planners: Vec<Arc<dyn ExprPlanner>>,
     dealer: Arc<Dealer>,
     env: Env,
 }
@@ -77,8 +80,10 @@ impl Engine {
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
             .build();
+        let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(CheckedArithmetic::new())];
+        expr_planners.extend(state.expr_planners().iter().cloned());
         let dealer = Arc::new(Dealer::new(database.clone()));
-        Ok(Self { shared: Arc::new(Shared { database, state, dealer, env: options.env }) })
+        Ok(Self { shared: Arc::new(Shared { database, state, expr_planners, dealer, env: options.env }) })
     }
 
     /// A new connection.
@@ -93,6 +98,11 @@ impl Engine {
 
     pub(crate) fn state(&self) -> &SessionState {
         &self.shared.state
+    }
+
+    /// Ours before the planner's.
+    pub(crate) fn expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.shared.expr_planners
     }
 
     pub(crate) fn dealer(&self) -> &Arc<Dealer> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions that Phoenix has and the planner has not, or has with other arguments.
 
+mod arithmetic;
+
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature, Volatility};
 use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
+
+pub(crate) use arithmetic::CheckedArithmetic;
 
 /// `RAND([seed])`: a DOUBLE in [0, 1). Without seed, other values each time; with a seed, the same sequence of
 /// values in every statement (dealt to rows in the order in which they are computed). Make one per statement.

@@ -4,6 +4,7 @@
 //! [`Planning`] lives as long as one statement. It is the planner's view of the world (tables, functions, types)
 //! and owns what the statement may not share with others: its snapshot, its progress, its random numbers.
 
+mod families;
 mod types;
 
 use std::collections::HashMap;
@@ -93,7 +94,8 @@ impl Planning {
     }
 
     /// The logical plan of a query, with its sequences in place.
-    pub(crate) fn query(&self, query: Query) -> Result<LogicalPlan, SqlError> {
+    pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
+        families::resolve(&mut query, self);
         let planner = SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
         let plan = planner
             .sql_statement_to_plan(SqlStatement::Query(Box::new(query)))
@@ -142,7 +144,7 @@ impl ContextProvider for Planning {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        self.state.expr_planners()
+        self.engine.expr_planners()
     }
 
     fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
