@@ -124,6 +124,8 @@ fn config(threads: usize) -> SessionConfig {
     options.sql_parser.default_null_ordering = "nulls_first".to_owned();
     // Scans are in key order; merging partitions is cheaper than sorting again.
     options.optimizer.prefer_existing_sort = true;
+    // A scan that is worth several threads has several partitions.
+    options.optimizer.enable_round_robin_repartition = false;
     config
 }
 

@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
 
 use crate::dialect::TokenMap;
 use crate::error::SqlError;
+use crate::plan::shown_schema;
 
 /// The answer of one statement.
 #[derive(Debug)]
@@ -45,9 +46,12 @@ impl RowStream {
         batches: SendableRecordBatchStream,
         tokens: TokenMap,
     ) -> Self {
-        let schema = batches.schema();
+        let schema = shown_schema(&batches.schema());
         let rest = batches.map(move |batch| batch.map_err(|error| SqlError::from_planner(error, &tokens)));
-        Self { schema, batches: stream::iter(first.map(Ok)).chain(rest).boxed() }
+        let batches = stream::iter(first.map(Ok)).chain(rest);
+        let shown = SchemaRef::clone(&schema);
+        let batches = batches.map(move |batch| relabelled(batch?, &shown));
+        Self { schema, batches: batches.boxed() }
     }
 
     /// Rows that are there already.
@@ -59,6 +63,17 @@ impl RowStream {
     pub fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.schema)
     }
+}
+
+/// Names alone differ, and only where labels are repeated.
+fn relabelled(batch: RecordBatch, shown: &SchemaRef) -> Result<RecordBatch, SqlError> {
+    let same = batch.schema_ref().fields().iter().zip(shown.fields()).all(|(have, want)| have.name() == want.name());
+    if same {
+        return Ok(batch);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(SchemaRef::clone(shown), batch.columns().to_vec(), &options)
+        .map_err(|error| SqlError::internal(error.to_string()))
 }
 
 impl Stream for RowStream {

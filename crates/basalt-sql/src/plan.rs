@@ -5,6 +5,7 @@
 //! and owns what the statement may not share with others: its snapshot, its progress, its random numbers.
 
 mod families;
+mod labels;
 mod types;
 
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ use crate::functions;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
+pub(crate) use labels::shown_schema;
 pub(crate) use types::PhoenixTypes;
 
 /// One statement being planned and run.
@@ -96,6 +98,7 @@ impl Planning {
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
         families::resolve(&mut query, self);
+        labels::make_unique(&mut query);
         let planner = SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
         let plan = planner
             .sql_statement_to_plan(SqlStatement::Query(Box::new(query)))

@@ -67,12 +67,9 @@ impl Cursor for Parser<'_> {
     }
 
     fn accept_all(&mut self, words: &[&str]) -> bool {
-        let index = self.index();
-        for word in words {
+        for (taken, word) in words.iter().enumerate() {
             if !self.accept(word) {
-                while self.index() > index {
-                    self.prev_token();
-                }
+                (0..taken).for_each(|_| self.prev_token());
                 return false;
             }
         }

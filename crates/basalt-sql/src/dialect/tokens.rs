@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use super::PhoenixDialect;
@@ -20,9 +21,14 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
 fn fold(mut token: TokenWithSpan) -> TokenWithSpan {
     if let Token::Word(word) = &mut token.token
         && word.quote_style.is_none()
-        && word.value.chars().any(char::is_lowercase)
     {
-        word.value = word.value.to_uppercase();
+        if word.value.chars().any(char::is_lowercase) {
+            word.value = word.value.to_uppercase();
+        }
+        // sqlparser would read `f(NEXT VALUE FOR s)` as an argument named NEXT.
+        if word.keyword == Keyword::VALUE {
+            word.keyword = Keyword::NoKeyword;
+        }
     }
     token
 }

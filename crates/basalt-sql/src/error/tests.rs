@@ -11,7 +11,7 @@ fn a_name_one_letter_off_is_suggested() {
 
 #[test]
 fn a_parser_error_points_at_the_token() {
-    let error = crate::dialect::parse("select k\nfrom t where\n  and").expect_err("no statement");
+    let error = crate::dialect::parse("select k\nfrom t where\n  )").expect_err("no statement");
     assert_eq!(error.code().map(|code| code.sqlstate), Some("42P00"));
     assert_eq!(error.position(), Some(Position { line: 3, column: 3 }));
 }

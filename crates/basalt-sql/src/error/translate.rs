@@ -292,6 +292,7 @@ fn is_type_mismatch(text: &str) -> bool {
         "Error parsing timestamp",
         "Invalid comparison operation",
         "There isn't a common type",
+        "requires a boolean expression",
     ]
     .iter()
     .any(|part| text.contains(part))

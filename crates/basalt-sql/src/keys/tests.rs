@@ -2,10 +2,10 @@
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
 use basalt_model::types::{Decimal, Value};
 use basalt_model::{SortOrder, SqlType, rowkey};
-use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::{Expr, col, in_list, lit};
+use datafusion::logical_expr::{Expr, ident as col, in_list, lit};
 use datafusion::prelude::SessionContext;
 use datafusion::scalar::ScalarValue;
 
@@ -50,7 +50,7 @@ fn a_single_integer_key() {
     let k = || col("K");
     assert_eq!(text(&schema, k().eq(lit(1_i32))), "80000001");
     assert_eq!(text(&schema, lit(1_i32).lt(k())), "80000002-*");
-    assert_eq!(text(&schema, k().lt_eq(lit(-1_i32))), "-80000000");
+    assert_eq!(text(&schema, k().lt_eq(lit(-1_i32))), "-80");
     assert_eq!(text(&schema, k().between(lit(1_i32), lit(2_i32))), "80000001-80000003");
     assert_eq!(text(&schema, in_list(k(), vec![lit(3_i32), lit(1_i32), lit(3_i32)], false)), "80000001 80000003");
     assert_eq!(text(&schema, k().gt(lit(5_i32)).and(k().lt(lit(5_i32)))), "nothing");

@@ -2,7 +2,7 @@
 //! The leaf of every plan: reads one partition of a table batch by batch.
 //!
 //! The store is synchronous. A poll of the stream reads one batch and returns, so a dropped stream stops at the
-//! next batch, and the planner's cooperative wrapper lets other tasks run in between.
+//! next batch, and the cooperative wrapper lets other tasks run in between.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,7 +22,8 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -71,7 +72,8 @@ impl BasaltScan {
             Partitioning::UnknownPartitioning(partitions.len()),
             EmissionType::Incremental,
             Boundedness::Bounded,
-        );
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
         Ok(Self {
             spec: Arc::new(spec),
             partitions,
@@ -195,7 +197,8 @@ impl ExecutionPlan for BasaltScan {
                 Err(error) => Some((Err(DataFusionError::from(error)), None)),
             }
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.spec.schema), batches)))
+        let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.spec.schema), Box::pin(batches));
+        Ok(Box::pin(cooperative(rows)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Column labels of select lists. SQL allows two columns of one label (`SELECT v, v`, `SELECT rand(), rand()`), the
+//! planner does not: repeated labels get a hidden mark, which is taken off the answer again.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut};
+
+/// Stands between a label and the number that makes it unique; no text can be typed with it.
+const MARK: char = '\u{1}';
+
+/// Marks repeated labels in all select lists of a query.
+pub(super) fn make_unique(query: &mut Query) {
+    let _ = query.visit(&mut Marker);
+}
+
+struct Marker;
+
+impl VisitorMut for Marker {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        mark_set(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn mark_set(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => mark_select(select),
+        SetExpr::SetOperation { left, right, .. } => {
+            mark_set(left);
+            mark_set(right);
+        }
+        _ => {}
+    }
+}
+
+fn mark_select(select: &mut Select) {
+    let mut seen = HashSet::new();
+    for item in &mut select.projection {
+        let (expr, label) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr.clone(), label(expr)),
+            SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
+            _ => continue,
+        };
+        if !seen.insert(label.clone()) {
+            let marked = format!("{label}{MARK}{}", seen.len());
+            *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', &marked) };
+            seen.insert(marked);
+        }
+    }
+}
+
+fn label(expr: &Expr) -> String {
+    match expr {
+        Expr::Identifier(name) => name.value.clone(),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
+        Expr::Nested(inner) => label(inner),
+        _ => expr.to_string(),
+    }
+}
+
+/// The schema as the user sees it: without marks.
+pub(crate) fn shown_schema(schema: &SchemaRef) -> SchemaRef {
+    if !schema.fields().iter().any(|field| field.name().contains(MARK)) {
+        return Arc::clone(schema);
+    }
+    let shown = |name: &str| name.split(MARK).next().unwrap_or_default().to_owned();
+    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_name(shown(field.name()))).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
