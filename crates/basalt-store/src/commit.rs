@@ -79,6 +79,7 @@ pub(crate) struct CommitLine {
     group_done: Condvar,
     log: Mutex<LogWriter>,
     log_id: u64,
+    log_bytes: Arc<AtomicU64>,
     visible: AtomicU64,
     visible_timestamp: AtomicI64,
     unflushed_bytes: AtomicU64,
@@ -93,6 +94,7 @@ impl CommitLine {
             sequencer: Mutex::new(Sequencer { last_seq, last_timestamp, pending: VecDeque::new() }),
             group: Mutex::new(Group { resolved: last_seq, ..Group::default() }),
             group_done: Condvar::new(),
+            log_bytes: log.size_gauge(),
             log: Mutex::new(log),
             log_id,
             visible: AtomicU64::new(last_seq),
@@ -115,6 +117,11 @@ impl CommitLine {
     /// Bytes in memtables, sealed ones included.
     pub(crate) fn unflushed_bytes(&self) -> u64 {
         self.unflushed_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes in the log. Does not wait for a sync under way.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        self.log_bytes.load(Ordering::Relaxed)
     }
 
     /// A flushed or dropped memtable has left memory's account.

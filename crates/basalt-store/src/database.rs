@@ -128,7 +128,7 @@ impl Database {
         let shared = self.shared();
         Metrics {
             unflushed_bytes: shared.commit.unflushed_bytes(),
-            wal_bytes: shared.commit.log().size_bytes(),
+            wal_bytes: shared.commit.log_bytes(),
             cache: shared.cache.stats(),
             ..shared.metrics.read()
         }

@@ -69,8 +69,8 @@ impl Shared {
             let rules = Rules::new(&place.family, self.env.now_ms());
             let picked = if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
             let Some(pick) = picked else { return Ok(()) };
-            self.run_compaction(&place, rules, &pick)?;
-            if major {
+            let done = self.run_compaction(&place, rules, &pick)?;
+            if major || !done {
                 return Ok(());
             }
         }
@@ -88,13 +88,18 @@ impl Shared {
         })
     }
 
-    fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick) -> Result<()> {
+    /// False if there was nothing that could be done now.
+    fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick) -> Result<bool> {
         let chosen = |file: &&Arc<StoreFile>| pick.inputs.contains(&file.meta().id);
         let inputs: Vec<Arc<StoreFile>> = place.files().iter().filter(chosen).cloned().collect();
         let newest = inputs.iter().map(|file| file.meta().seq_max).max().expect("a pick has inputs");
         let in_memory = place.region.memtables().filter_map(|memtable| memtable.seq_range());
         let oldest_in_memory = in_memory.map(|(oldest, _)| oldest).min();
         let all = pick.all && oldest_in_memory.is_none_or(|oldest| oldest > newest);
+        if pick.reason == Reason::Deletes && !all {
+            // Its markers could not leave yet. Look again after the next flush.
+            return Ok(false);
+        }
         let mut with_tags = false;
         if pick.reason != Reason::Expired {
             for file in &inputs {
@@ -112,7 +117,8 @@ impl Shared {
         let control = Arc::new(Control::default());
         self.upkeep.begin_compaction(&control);
         let outputs = compact::run(&spec, &access(self, false), &control)?;
-        self.swap_compacted(place, &spec.inputs, outputs)
+        self.swap_compacted(place, &spec.inputs, outputs)?;
+        Ok(true)
     }
 
     fn swap_compacted(

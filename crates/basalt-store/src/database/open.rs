@@ -34,11 +34,14 @@ use crate::wal::writer::LogWriter;
 
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     let env = options.env.clone();
-    if matches!(find(&env, path)?, Found::Empty) && (!options.create || options.read_only) {
+    let fresh = matches!(find(&env, path)?, Found::Empty);
+    if fresh && (!options.create || options.read_only) {
         return Err(Error::NotADatabase { path: path.to_owned(), found: "it is missing or empty" });
     }
-    if !options.read_only {
+    if fresh {
         env.storage.create_dir(path).map_err(Error::io("create", path))?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        env.storage.sync_dir(parent).map_err(Error::io("sync", parent))?;
     }
     let lock = lock(&env, path, options.read_only)?;
     let (manifest, mut damage) = open_manifest(&env, path, &options)?;

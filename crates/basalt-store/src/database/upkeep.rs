@@ -266,7 +266,7 @@ impl Shared {
             short.then(|| regions().max_by_key(|region| region.memtable_bytes())).flatten()
         });
         let found = found.or_else(|| {
-            let long = self.commit.log().size_bytes() >= self.options.wal_bytes_max;
+            let long = self.commit.log_bytes() >= self.options.wal_bytes_max;
             let oldest = |region: &&Arc<RegionVersion>| region.active.seq_range().map(|(oldest, _)| oldest);
             long.then(|| regions().min_by_key(oldest)).flatten()
         });

@@ -82,8 +82,9 @@ pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
         name == layout::LOCK || name == layout::WAL_DIR || name == layout::DATA_DIR || layout::is_manifest_temporary(name)
     };
     if entries.iter().all(|entry| ours(&entry.name)) {
-        if entries.iter().any(|entry| entry.name == layout::WAL_DIR && holds_files(env, root)) {
-            let found = "it has a write-ahead log but no manifest";
+        if [layout::WAL_DIR, layout::DATA_DIR].iter().any(|dir| holds_something(env, &root.join(dir))) {
+            // Never an empty directory: what is in it would be taken for leftovers and removed.
+            let found = "it has data or a write-ahead log but no manifest";
             return Err(Error::NotADatabase { path: root.to_owned(), found });
         }
         return Ok(Found::Empty);
@@ -91,8 +92,12 @@ pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
     Err(Error::NotADatabase { path: root.to_owned(), found: "it holds other files and no manifest" })
 }
 
-fn holds_files(env: &Env, root: &Path) -> bool {
-    env.storage.list(&root.join(layout::WAL_DIR)).is_ok_and(|entries| !entries.is_empty())
+fn holds_something(env: &Env, dir: &Path) -> bool {
+    // What cannot be listed is not known to be empty.
+    match env.storage.list(dir) {
+        Ok(entries) => !entries.is_empty(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 /// Reads and checks one manifest file.

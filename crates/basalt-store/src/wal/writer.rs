@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use basalt_model::{Seq, TableId};
 
@@ -65,6 +66,7 @@ pub(crate) struct LogWriter {
     open: Option<OpenSegment>,
     next_segment: u64,
     failed: Option<Arc<io::Error>>,
+    size_bytes: Arc<AtomicU64>,
     buffer: Vec<u8>,
 }
 
@@ -78,8 +80,9 @@ impl LogWriter {
         finished: Vec<SegmentEntry>,
         next_segment: u64,
     ) -> Self {
+        let size_bytes = Arc::new(AtomicU64::new(finished.iter().map(|segment| segment.size_bytes).sum()));
         let (open, failed, buffer) = (None, None, Vec::new());
-        Self { env, root, log_id, segment_bytes_max, finished, open, next_segment, failed, buffer }
+        Self { env, root, log_id, segment_bytes_max, finished, open, next_segment, failed, size_bytes, buffer }
     }
 
     /// An error if the log has failed (rule 3).
@@ -90,10 +93,9 @@ impl LogWriter {
         }
     }
 
-    /// Bytes in all segments.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        let finished: u64 = self.finished.iter().map(|segment| segment.size_bytes).sum();
-        finished + self.open.as_ref().map_or(0, |open| open.end)
+    /// Bytes in all segments, readable without a lock.
+    pub(crate) fn size_gauge(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.size_bytes)
     }
 
     /// True if some appended frame is not known to be durable.
@@ -142,6 +144,7 @@ impl LogWriter {
             return Err(Error::io("write", &path)(error));
         }
         open.end += self.buffer.len() as u64;
+        self.size_bytes.fetch_add(self.buffer.len() as u64, Relaxed);
         Ok(())
     }
 
@@ -204,6 +207,7 @@ impl LogWriter {
             return Err(Error::LogFailed { source });
         }
         let end = SEGMENT_HEADER as u64;
+        self.size_bytes.fetch_add(end, Relaxed);
         self.open = Some(OpenSegment { number, file, end, durable_end: end, seq_last: Seq(0), unsynced: false, marked: true });
         self.next_segment = number + 1;
         Ok(())
@@ -227,6 +231,7 @@ impl LogWriter {
             if segment.number >= first {
                 return true;
             }
+            self.size_bytes.fetch_sub(segment.size_bytes, Relaxed);
             // What stays behind is removed by the next opening.
             let _ = self.env.storage.remove(&layout::segment_path(&self.root, segment.number));
             false

@@ -304,3 +304,20 @@ fn a_bulk_load_that_is_dropped_leaves_nothing() {
     assert!(!storage.files().iter().any(|path| path.starts_with("/db/data")));
     assert_eq!(all(&db, table), Vec::<String>::new());
 }
+
+#[test]
+fn a_directory_that_lost_its_manifest_is_not_taken_for_an_empty_one() {
+    let storage = SimStorage::new(1);
+    let db = open(&storage).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    db.write(one(table, "a", &[("f:x", "1")]), Durability::Sync).unwrap();
+    db.flush(None).unwrap();
+    db.close().unwrap();
+    let env = options(&storage).env;
+    for path in storage.files().iter().filter(|path| path.to_str().unwrap().contains("MANIFEST")) {
+        env.storage.remove(path).unwrap();
+    }
+    let before = storage.files();
+    assert!(matches!(open(&storage), Err(Error::NotADatabase { .. })));
+    assert_eq!(storage.files(), before);
+}
