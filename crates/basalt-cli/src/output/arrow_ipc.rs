@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An Arrow IPC stream, batch by batch as the engine makes them.
+
+use std::io::{self, Write};
+
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::writer::StreamWriter;
+use arrow::record_batch::RecordBatch;
+
+use super::Sink;
+
+pub(super) struct ArrowSink<'a> {
+    writer: StreamWriter<&'a mut dyn Write>,
+}
+
+impl<'a> ArrowSink<'a> {
+    /// Writes the schema.
+    pub(super) fn try_new(schema: SchemaRef, out: &'a mut dyn Write) -> io::Result<Self> {
+        Ok(Self { writer: StreamWriter::try_new(out, &schema).map_err(into_io)? })
+    }
+}
+
+impl Sink for ArrowSink<'_> {
+    fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        self.writer.write(batch).map_err(into_io)
+    }
+
+    fn end(&mut self, _: bool) -> io::Result<()> {
+        self.writer.finish().map_err(into_io)?;
+        self.writer.get_mut().flush()
+    }
+}
+
+/// Keeps the kind of an I/O error, so that a closed pipe is still known as one.
+fn into_io(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        other => io::Error::other(other),
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Columns and types of a file, for `load --create`.
+//!
+//! Parquet and Arrow say what they hold. Text is guessed from its first [`SAMPLE_ROWS`] rows, by the narrowest of BOOLEAN, BIGINT, DOUBLE,
+//! DATE and VARCHAR that takes every value; a later row that does not fit is a bad row. `.tbl` files have no names, so the names
+//! and types of the TPC-H table are taken that the file is named after.
+
+use std::path::Path;
+
+use anyhow::{bail, ensure};
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use basalt::SqlType;
+
+use super::records::Records;
+use super::text::{dialect, sample};
+use super::value::{Value, parse};
+use super::{Header, InputFormat, Options, columnar, input, jsonl, shown};
+use crate::tpch::Table;
+
+/// Rows of a text that its types are guessed from.
+const SAMPLE_ROWS: usize = 10_000;
+/// What a text may be, from narrow to wide.
+const GUESSES: [SqlType; 5] =
+    [SqlType::Boolean, SqlType::BigInt, SqlType::Double, SqlType::Date, SqlType::Varchar(None)];
+
+/// A column found in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Inferred {
+    /// As in the file.
+    pub(crate) name: String,
+    pub(crate) sql_type: SqlType,
+}
+
+/// The columns of the file at `path`.
+pub(crate) fn infer(path: &Path, options: &Options) -> anyhow::Result<Vec<Inferred>> {
+    ensure!(path != Path::new("-"), "--create has to read the file twice, which the standard input does not allow");
+    let columns = match options.format_of(path)? {
+        InputFormat::Parquet => of_schema(&columnar::parquet_schema(path)?)?,
+        InputFormat::Arrow => of_schema(&columnar::arrow_schema(path)?)?,
+        InputFormat::Jsonl => of_json(path)?,
+        InputFormat::Tbl => of_tbl(path)?,
+        format => of_text(path, format, options)?,
+    };
+    ensure!(!columns.is_empty(), "{} has no columns to create a table from", shown(path));
+    Ok(columns)
+}
+
+/// The columns of an Arrow schema.
+pub(super) fn of_schema(schema: &Schema) -> anyhow::Result<Vec<Inferred>> {
+    let mut columns = Vec::new();
+    for field in schema.fields() {
+        let Some(sql_type) = of_arrow(field.data_type()) else {
+            bail!("column {} is {}, which no column of a table can hold", field.name(), field.data_type());
+        };
+        columns.push(Inferred { name: field.name().clone(), sql_type });
+    }
+    Ok(columns)
+}
+
+fn of_arrow(data_type: &DataType) -> Option<SqlType> {
+    Some(match data_type {
+        DataType::Boolean => SqlType::Boolean,
+        DataType::Int8 => SqlType::TinyInt,
+        DataType::Int16 | DataType::UInt8 => SqlType::SmallInt,
+        DataType::Int32 | DataType::UInt16 => SqlType::Integer,
+        DataType::Int64 | DataType::UInt32 => SqlType::BigInt,
+        DataType::UInt64 => SqlType::Decimal(Some((20, 0))),
+        DataType::Float16 | DataType::Float32 => SqlType::Float,
+        DataType::Float64 => SqlType::Double,
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale)
+            if *precision <= 38 && *scale >= 0 =>
+        {
+            SqlType::Decimal(Some((*precision, *scale)))
+        }
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Second, _) => {
+            SqlType::Date
+        }
+        DataType::Timestamp(..) => SqlType::Timestamp,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Varchar(None),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => SqlType::Varbinary(None),
+        DataType::FixedSizeBinary(length) => SqlType::Binary(u32::try_from(*length).ok()?),
+        DataType::Dictionary(_, values) => of_arrow(values)?,
+        _ => return None,
+    })
+}
+
+fn of_text(path: &Path, format: InputFormat, options: &Options) -> anyhow::Result<Vec<Inferred>> {
+    let mut records = Records::new(input(path)?, dialect(format, options.delimiter));
+    let mut rows = sample(&mut records, SAMPLE_ROWS)?;
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let width = first.len();
+    let column = |rows: &[Vec<Option<String>>], i: usize| {
+        guess(rows.iter().filter_map(|row| row.get(i)).filter_map(Option::as_deref))
+    };
+    let has_header = match options.header {
+        Header::Yes => true,
+        Header::No => false,
+        // Names are texts that differ; and a line of texts above columns of anything else is one of names.
+        Header::Auto => {
+            let names: Vec<_> = first.iter().flatten().filter(|name| !name.is_empty()).collect();
+            let distinct = names.iter().enumerate().all(|(i, name)| !names[..i].contains(name));
+            let all_texts = names.iter().all(|name| guess([name.as_str()].into_iter()) == SqlType::Varchar(None));
+            names.len() == width && distinct && all_texts
+        }
+    };
+    let names: Vec<String> = if has_header {
+        let header = rows.remove(0);
+        header.into_iter().map(|name| name.unwrap_or_default().trim().to_string()).collect()
+    } else {
+        (1..=width).map(|number| format!("C{number}")).collect()
+    };
+    Ok(names.into_iter().enumerate().map(|(i, name)| Inferred { name, sql_type: column(&rows, i) }).collect())
+}
+
+fn of_json(path: &Path) -> anyhow::Result<Vec<Inferred>> {
+    let mut names: Vec<String> = Vec::new();
+    let mut values: Vec<Vec<(String, bool)>> = Vec::new();
+    for row in jsonl::sample(input(path)?, SAMPLE_ROWS)? {
+        for (key, value, is_text) in row {
+            let i = names.iter().position(|name| *name == key).unwrap_or_else(|| {
+                names.push(key);
+                values.push(Vec::new());
+                names.len() - 1
+            });
+            values[i].extend(value.map(|value| (value, is_text)));
+        }
+    }
+    let columns = names.into_iter().zip(values).map(|(name, values)| {
+        let guessed = guess(values.iter().map(|(value, _)| value.as_str()));
+        // A text of digits is a text, because the file says so; only dates have no kind of their own in JSON.
+        let any_text = values.iter().any(|(_, is_text)| *is_text);
+        let sql_type = if any_text && guessed != SqlType::Date { SqlType::Varchar(None) } else { guessed };
+        Inferred { name, sql_type }
+    });
+    Ok(columns.collect())
+}
+
+fn of_tbl(path: &Path) -> anyhow::Result<Vec<Inferred>> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    match Table::by_file_stem(&stem) {
+        Some(table) => of_schema(&table.arrow_schema()),
+        None => bail!(
+            "{} has no names of columns and is not named after a TPC-H table; create the table first",
+            shown(path)
+        ),
+    }
+}
+
+/// The narrowest type that takes every value.
+fn guess<'a>(values: impl Iterator<Item = &'a str> + Clone) -> SqlType {
+    if values.clone().next().is_none() {
+        return SqlType::Varchar(None);
+    }
+    let takes = |sql_type: SqlType| {
+        values.clone().all(|value| match sql_type {
+            // 0, 1, y and n are read as BOOLEAN where one is declared, but do not make one.
+            SqlType::Boolean => value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false"),
+            // A number that begins with 0 is more often a code: a postcode, an article.
+            SqlType::BigInt | SqlType::Double if has_leading_zero(value) => false,
+            _ => matches!(parse(sql_type, value), Ok(found) if found != Value::Null),
+        })
+    };
+    GUESSES.into_iter().find(|&sql_type| takes(sql_type)).unwrap_or(SqlType::Varchar(None))
+}
+
+fn has_leading_zero(value: &str) -> bool {
+    let digits = value.trim().trim_start_matches('-').as_bytes();
+    matches!(digits, [b'0', b'0'..=b'9', ..])
+}
+
+#[cfg(test)]
+mod tests;
