@@ -41,6 +41,16 @@ impl Failure {
         Self { code: 3, error: Some(error.into()), place: None }
     }
 
+    /// The user or the system stopped the statement.
+    pub(crate) fn cancelled(code: u8) -> Self {
+        Self { code, error: Some(anyhow!("cancelled")), place: None }
+    }
+
+    /// True if the user stopped the statement.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.code == 130
+    }
+
     /// Ends the program without a word.
     pub(crate) fn quiet(code: u8) -> Self {
         Self { code, error: None, place: None }

@@ -1,1 +1,47 @@
-fn main() {}
+// SPDX-License-Identifier: Apache-2.0
+//! The `basalt` binary. This file reads the command line and hands over; each command has a module of its own.
+
+mod args;
+mod connection;
+mod failure;
+mod load;
+mod output;
+mod progress;
+mod shell;
+mod source;
+mod sql;
+mod statement;
+mod tpch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Command, CommandLine};
+use failure::Failure;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match run(CommandLine::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn run(line: CommandLine) -> failure::Result<()> {
+    if let (Some(db), Some(_)) = (&line.db, &line.command) {
+        return Err(Failure::usage(format!("{} stands before a command, which takes no database there", db.display())));
+    }
+    match line.command {
+        None => shell::run(line.db.as_deref(), &line.shared),
+        Some(Command::Sql(args)) => sql::run(&args, &line.shared),
+        Some(Command::Load(args)) => load::run(&args, &line.shared),
+        Some(Command::Tpch(args)) => tpch::run(&args, &line.shared),
+        _ => Err(Failure::usage("not yet")),
+    }
+}

@@ -1,1 +1,96 @@
-//! (skeleton)
+// SPDX-License-Identifier: Apache-2.0
+//! Basalt as a library: open a directory, ask in SQL, load rows by the million.
+//!
+//! ```
+//! use basalt::{Options, Outcome};
+//! use futures::StreamExt;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("shop");
+//! let engine = basalt::open(&path, &Options::create())?;
+//! let session = engine.session();
+//! session.execute("CREATE TABLE item (id INTEGER PRIMARY KEY, name VARCHAR)").await?;
+//! session.execute("UPSERT INTO item VALUES (1, 'lamp'), (2, 'chair')").await?;
+//!
+//! let Outcome::Rows(mut rows) = session.execute("SELECT name FROM item WHERE id = 2").await? else {
+//!     unreachable!("a SELECT answers rows")
+//! };
+//! while let Some(batch) = rows.next().await {
+//!     assert_eq!(batch?.num_rows(), 1);
+//! }
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+//!
+//! An [`Engine`] is one open database. It is cheap to clone and safe to share; a [`Session`] is one connection and runs
+//! one statement at a time. Dropping the future or the rows of a statement cancels it. Rows are Arrow record batches.
+//! [`Engine::bulk_load`] writes many rows without the log; [`Engine::database`] leads to the store below, with
+//! cells, snapshots and scans.
+//!
+//! The crates below this one may change in any release; what is re-exported here changes with notice.
+
+use std::path::Path;
+
+pub use basalt_hfile::typed::arrow_type;
+pub use basalt_model::schema::ColumnRef;
+pub use basalt_model::{SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
+pub use basalt_sql::{
+    BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Progress, ProgressReading,
+    RowRefusal, RowStream, Session, Split, SqlError, StatementText, split_statements,
+};
+pub use basalt_store::{Database, Durability, OpenOptions};
+
+/// Memory that a database uses if nobody says otherwise, in bytes.
+pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
+
+/// How to open a database. The rest of what can be chosen is in [`OpenOptions`] and [`EngineOptions`].
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Create the database if the directory is missing or empty. Default false.
+    pub create: bool,
+    /// Change nothing on disk. Default false.
+    pub read_only: bool,
+    /// Memory for everything together, in bytes; [`MEMORY_BYTES_DEFAULT`] if `None`. One third goes to caches and writes
+    /// that are not yet in store files, two thirds to sorts, joins and aggregates, which spill to disk beyond it.
+    pub memory_bytes: Option<u64>,
+    /// Threads that work on a statement; one per core if `None`.
+    pub threads: Option<usize>,
+}
+
+impl Options {
+    /// Options that create the database if need be.
+    pub fn create() -> Self {
+        Self { create: true, ..Self::default() }
+    }
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The store refused: locked, damaged, of a newer format, no database, or the file system said no.
+    #[error(transparent)]
+    Store(#[from] basalt_store::Error),
+    /// The SQL engine could not be set up.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+}
+
+/// Opens the database in the directory `path`. Another process that has it open is an error that names the holder.
+pub fn open(path: &Path, options: &Options) -> Result<Engine, Error> {
+    let memory_bytes = options.memory_bytes.unwrap_or(MEMORY_BYTES_DEFAULT);
+    let store = OpenOptions {
+        create: options.create,
+        read_only: options.read_only,
+        memory_bytes: memory_bytes / 3,
+        ..OpenOptions::default()
+    };
+    let engine = EngineOptions { memory_bytes: memory_bytes / 3 * 2, ..EngineOptions::default() };
+    let engine = match options.threads {
+        Some(threads) => EngineOptions { threads, ..engine },
+        None => engine,
+    };
+    Ok(Engine::try_new(Database::open(path, store)?, engine)?)
+}

@@ -35,8 +35,8 @@ pub(crate) struct Inferred {
 pub(crate) fn infer(path: &Path, options: &Options) -> anyhow::Result<Vec<Inferred>> {
     ensure!(path != Path::new("-"), "--create has to read the file twice, which the standard input does not allow");
     let columns = match options.format_of(path)? {
-        InputFormat::Parquet => of_schema(&columnar::parquet_schema(path)?)?,
-        InputFormat::Arrow => of_schema(&columnar::arrow_schema(path)?)?,
+        InputFormat::Parquet => of_schema(columnar::parquet_schema(path)?.as_ref())?,
+        InputFormat::Arrow => of_schema(columnar::arrow_schema(path)?.as_ref())?,
         InputFormat::Jsonl => of_json(path)?,
         InputFormat::Tbl => of_tbl(path)?,
         format => of_text(path, format, options)?,

@@ -110,29 +110,31 @@ impl<R: Read> Records<R> {
             }
         }
         loop {
-            self.spans.clear();
-            let (length, defect) = loop {
-                let unread = &self.buffer[self.start..self.filled];
-                if let Some(found) = split(unread, self.dialect, self.at_end, &mut self.spans) {
-                    break found;
-                }
-                if self.at_end {
-                    return Ok(None);
-                }
-                if unread.len() > RECORD_BYTES_MAX {
-                    return Err(RecordError::TooLong { line: self.line });
-                }
-                self.fill()?;
-                self.spans.clear();
-            };
-            let (from, line) = (self.start, self.line);
-            let raw = &self.buffer[from..from + length];
+            let Some((length, defect)) = self.find_end()? else { return Ok(None) };
+            let from = self.start;
+            let line = self.line;
             self.start += length;
-            self.line += raw.iter().filter(|&&byte| byte == b'\n').count() as u64;
-            if raw.iter().all(|byte| matches!(byte, b'\n' | b'\r')) {
-                continue;
+            self.line += self.buffer[from..self.start].iter().filter(|&&byte| byte == b'\n').count() as u64;
+            if !self.buffer[from..self.start].iter().all(|byte| matches!(byte, b'\n' | b'\r')) {
+                let raw = &self.buffer[from..from + length];
+                return Ok(Some(Record { line, raw, defect, dialect: self.dialect, spans: &self.spans }));
             }
-            return Ok(Some(Record { line, raw, defect, dialect: self.dialect, spans: &self.spans }));
+        }
+    }
+
+    /// The length of the next record and what is wrong with its quotes; reads as much as it takes to see its end.
+    fn find_end(&mut self) -> Result<Option<(usize, Option<&'static str>)>, RecordError> {
+        loop {
+            self.spans.clear();
+            let unread = &self.buffer[self.start..self.filled];
+            let found = split(unread, self.dialect, self.at_end, &mut self.spans);
+            if found.is_some() || self.at_end {
+                return Ok(found);
+            }
+            if unread.len() > RECORD_BYTES_MAX {
+                return Err(RecordError::TooLong { line: self.line });
+            }
+            self.fill()?;
         }
     }
 
@@ -144,7 +146,7 @@ impl<R: Read> Records<R> {
             // Doubling keeps the rescans of a long record linear in its length.
             self.buffer.resize((self.filled * 2).max(self.filled + READ_BYTES), 0);
         }
-        // Fill half of the room at least, so that a slow pipe does not make the scan start over for each line.
+        // A pipe may give a few bytes at a time: read until a line ends, else the scan would start over for each piece.
         while self.filled < self.buffer.len() {
             match self.input.read(&mut self.buffer[self.filled..]) {
                 Ok(0) => {

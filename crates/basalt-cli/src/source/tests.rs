@@ -47,7 +47,7 @@ pub(super) fn load_file(dir: &Path, path: &Path, target: &Target, on_error: OnEr
     };
     let rows = run(&mut bad).map_err(|error| plain(format!("{error:#}")))?;
     bad.finish().expect("directory is writable");
-    let rejected = plain(std::fs::read_to_string(reject).unwrap_or_default());
+    let rejected = plain(String::from_utf8_lossy(&std::fs::read(reject).unwrap_or_default()).into_owned());
     Ok(Loaded { rows, rejected, stopped: bad.stopped_by().map(|row| plain(row.to_string())) })
 }
 

@@ -386,8 +386,14 @@ impl Collector {
             Self::Boolean(builder) => append!(builder, value, Value::Boolean, |value: &bool| *value),
             Self::Millis(builder) => append!(builder, value, Value::Instant, |value: &i64| *value),
             Self::Nanos(builder) => append!(builder, value, Value::Instant, |value: &i64| *value),
-            Self::Text(builder) => append!(builder, value, Value::Text, |value: &&str| value.to_owned()),
-            Self::Bytes(builder) => append!(builder, value, Value::Bytes, |value: &Vec<u8>| value.clone()),
+            Self::Text(builder) => match value {
+                Value::Text(text) => builder.append_value(text),
+                _ => builder.append_null(),
+            },
+            Self::Bytes(builder) => match value {
+                Value::Bytes(bytes) => builder.append_value(bytes),
+                _ => builder.append_null(),
+            },
         }
     }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `load --create`: a CREATE TABLE statement from the columns of a file.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+
+use crate::args::LoadArgs;
+use crate::connection::Connection;
+use crate::failure::{Failure, Result};
+use crate::source::{Inferred, Options, infer};
+use crate::statement::failure;
+
+/// Creates `table` with the columns of the file, the named ones being the primary key.
+pub(crate) fn create_table(
+    connection: &Connection,
+    table: &str,
+    file: &Path,
+    key: &[String],
+    options: &Options,
+) -> Result<()> {
+    let columns = infer(file, options)?;
+    let text = statement(table, &columns, key)?;
+    let outcome = connection.interruptible(connection.session.execute(&text));
+    match outcome {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(failure(error, &text, 0)),
+        Err(interrupt) => Err(Failure::cancelled(interrupt.exit_code())),
+    }
+}
+
+/// The command line lacks `--primary-key`: says so and lists the columns to choose from.
+pub(super) fn primary_key_missing(args: &LoadArgs) -> Failure {
+    let options = Options { format: args.format, delimiter: args.delimiter, header: args.header };
+    let columns = match infer(&args.files[0], &options) {
+        Ok(columns) => columns.iter().map(|column| column.name.to_uppercase()).collect::<Vec<_>>().join(", "),
+        Err(error) => return Failure::from(error),
+    };
+    Failure::usage(format!(
+        "--create needs --primary-key A,B: the columns by which rows are sorted and told apart; {} has {columns}",
+        args.files[0].display()
+    ))
+}
+
+/// The CREATE TABLE statement. Names fold to upper case, as unquoted ones do in SQL.
+fn statement(table: &str, columns: &[Inferred], key: &[String]) -> Result<String> {
+    let is_in_key = |name: &str| key.iter().any(|part| part.trim().eq_ignore_ascii_case(name));
+    for (i, part) in key.iter().enumerate() {
+        let part = part.trim();
+        if !columns.iter().any(|column| column.name.eq_ignore_ascii_case(part)) {
+            let known = columns.iter().map(|column| column.name.to_uppercase()).collect::<Vec<_>>().join(", ");
+            return Err(Failure::input(anyhow!("the primary key has a column {part}, which the file has not; it has {known}")));
+        }
+        if key[..i].iter().any(|earlier| earlier.trim().eq_ignore_ascii_case(part)) {
+            return Err(Failure::input(anyhow!("the primary key has the column {part} twice")));
+        }
+    }
+    let definitions = columns.iter().map(|column| {
+        let not_null = if is_in_key(&column.name) { " NOT NULL" } else { "" };
+        format!("{} {}{not_null}", quoted(&column.name), column.sql_type)
+    });
+    let key = key.iter().map(|part| quoted(part.trim())).collect::<Vec<_>>().join(", ");
+    let definitions = definitions.collect::<Vec<_>>().join(", ");
+    let table = table.split('.').map(quoted).collect::<Vec<_>>().join(".");
+    Ok(format!("CREATE TABLE {table} ({definitions}, CONSTRAINT pk PRIMARY KEY ({key}))"))
+}
+
+/// A name in quotes, so that a column may be called `date`; in upper case unless it was quoted before.
+fn quoted(name: &str) -> String {
+    match name.strip_prefix('"').and_then(|name| name.strip_suffix('"')) {
+        Some(exact) => format!("\"{exact}\""),
+        None => format!("\"{}\"", name.to_uppercase().replace('"', "\"\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One statement from its text to its last printed row: run, show progress, print, time, cancel.
+//!
+//! The statement runs as a task of its own and hands its batches over through a short queue, so that Ctrl-C is heard however
+//! busy the query is. Cancelling drops the task; the engine stops at its next batch.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use basalt::{ErrorKind, Outcome, ProgressReading, Session, SqlError};
+use futures::StreamExt;
+use tokio::sync::mpsc;
+
+use crate::connection::{Connection, Interrupt, interrupted};
+use crate::failure::{Failure, Result, point_at};
+use crate::output::{OutputFormat, TableStyle, grouped, sink};
+use crate::progress::{Bar, Reading, short};
+
+/// Batches between the statement and the printer.
+const BATCHES_WAITING: usize = 4;
+/// How long a cancelled statement may take to let go before the program goes on without it.
+const LET_GO: Duration = Duration::from_millis(900);
+/// Rows of a table that a terminal shows.
+pub(crate) const ROWS_MAX_DEFAULT: usize = 40;
+
+/// How answers are shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Printer {
+    pub(crate) format: OutputFormat,
+    pub(crate) timing: bool,
+    pub(crate) rows_max: Option<usize>,
+    /// Say nothing but results and errors.
+    pub(crate) quiet: bool,
+}
+
+impl Printer {
+    /// The looks of a table on standard output.
+    fn style(&self) -> TableStyle {
+        if !std::io::stdout().is_terminal() {
+            return TableStyle::default();
+        }
+        TableStyle {
+            width: Some(terminal_width()),
+            rows_max: self.rows_max,
+            color: std::env::var_os("NO_COLOR").is_none(),
+        }
+    }
+
+    /// True if remarks such as `3 rows upserted` are wanted.
+    fn remarks(&self) -> bool {
+        !self.quiet && std::io::stderr().is_terminal()
+    }
+}
+
+/// Columns of the terminal, 80 if it does not say.
+pub(crate) fn terminal_width() -> usize {
+    match terminal_size::terminal_size() {
+        Some((terminal_size::Width(width), _)) if width > 0 => width.into(),
+        _ => 80,
+    }
+}
+
+/// What the running statement hands over.
+enum Piece {
+    Schema(SchemaRef),
+    Batch(RecordBatch),
+    Changed { verb: &'static str, rows: u64 },
+    Done { verb: &'static str },
+}
+
+/// Runs `text` and prints what it answers; `whole` is the text that it was cut from, at byte `offset`, for pointing at errors.
+pub(crate) fn run(connection: &Connection, text: &str, whole: &str, offset: usize, printer: &Printer) -> Result<()> {
+    let started = Instant::now();
+    let ended = connection.runtime.block_on(run_async(&connection.session, text, printer));
+    let elapsed = started.elapsed();
+    if !printer.quiet {
+        for warning in connection.session.take_warnings() {
+            eprintln!("warning: {warning}");
+        }
+    }
+    ended.map_err(|end| match end {
+        End::Sql(error) => failure(error, whole, offset),
+        End::Other(failure) => failure,
+    })?;
+    if printer.timing {
+        eprintln!("{}", timing_line(elapsed, &connection.session.progress().read()));
+    }
+    Ok(())
+}
+
+/// Why a statement ended early.
+enum End {
+    Sql(SqlError),
+    Other(Failure),
+}
+
+impl From<std::io::Error> for End {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+async fn run_async(session: &Arc<Session>, text: &str, printer: &Printer) -> std::result::Result<(), End> {
+    let (send, mut receive) = mpsc::channel(BATCHES_WAITING);
+    let mut task = tokio::spawn(work(Arc::clone(session), text.to_string(), send));
+    let mut bar = Some(bar(session, printer));
+    let stdout = std::io::stdout();
+    let mut out = stdout.lock();
+    let style = printer.style();
+    let mut rows: Option<Box<dyn crate::output::Sink + '_>> = None;
+    let interrupt = interrupted();
+    tokio::pin!(interrupt);
+    // Rows of a terminal table are kept until the end, so the bar may stay; other formats print at once and share the screen with it.
+    let prints_at_once = std::io::stdout().is_terminal() && printer.format != OutputFormat::Table;
+    let out: &mut dyn Write = &mut out;
+    let mut out = Some(out);
+    loop {
+        let piece = tokio::select! {
+            biased;
+            interrupt = &mut interrupt => {
+                task.abort();
+                drop(receive);
+                let _ = tokio::time::timeout(LET_GO, &mut task).await;
+                drop(bar.take());
+                if let Some(mut rows) = rows {
+                    rows.end(false)?;
+                }
+                return Err(End::Other(cancelled(interrupt)));
+            }
+            piece = receive.recv() => piece,
+        };
+        match piece {
+            Some(Piece::Schema(schema)) => {
+                if prints_at_once {
+                    drop(bar.take());
+                }
+                if let Some(out) = out.take() {
+                    rows = Some(sink(printer.format, schema, &style, out)?);
+                }
+            }
+            Some(Piece::Batch(batch)) => {
+                if let Some(rows) = &mut rows {
+                    rows.batch(&batch)?;
+                }
+            }
+            Some(Piece::Changed { verb, rows }) => {
+                drop(bar.take());
+                if printer.remarks() {
+                    eprintln!("{}", changed_line(verb, rows));
+                }
+            }
+            Some(Piece::Done { verb }) => {
+                drop(bar.take());
+                if printer.remarks() {
+                    eprintln!("{verb}");
+                }
+            }
+            None => break,
+        }
+    }
+    drop(bar.take());
+    match task.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            // The rows before the error are part of a stream; a table of them would look whole.
+            if let (Some(rows), true) = (&mut rows, printer.format != OutputFormat::Table) {
+                rows.end(false)?;
+            }
+            return Err(End::Sql(error));
+        }
+        Err(panic) => return Err(End::Other(Failure::input(anyhow::anyhow!("the statement ended unexpectedly: {panic}")))),
+    }
+    if let Some(mut rows) = rows {
+        rows.end(true)?;
+    }
+    Ok(())
+}
+
+async fn work(session: Arc<Session>, text: String, send: mpsc::Sender<Piece>) -> std::result::Result<(), SqlError> {
+    let piece = match session.execute(&text).await? {
+        Outcome::Count { verb, rows } => Piece::Changed { verb, rows },
+        Outcome::Done { verb } => Piece::Done { verb },
+        Outcome::Rows(mut rows) => {
+            let mut piece = Piece::Schema(rows.schema());
+            loop {
+                // A printer that went away needs no more rows.
+                if send.send(piece).await.is_err() {
+                    return Ok(());
+                }
+                match rows.next().await {
+                    Some(batch) => piece = Piece::Batch(batch?),
+                    None => return Ok(()),
+                }
+            }
+        }
+    };
+    let _ = send.send(piece).await;
+    Ok(())
+}
+
+fn bar(session: &Arc<Session>, printer: &Printer) -> Bar {
+    let session = Arc::clone(session);
+    Bar::start(printer.quiet, move || reading(&session.progress().read()))
+}
+
+/// The engine's counters as the bar wants them.
+pub(crate) fn reading(progress: &ProgressReading) -> Reading {
+    let part = |done: u64, total: Option<u64>| total.map(|total| (done as f64 / total as f64).min(1.0));
+    Reading {
+        label: if progress.phase.is_empty() { "running".into() } else { progress.phase.into() },
+        rows: progress.rows.max(progress.rows_written),
+        bytes: progress.bytes,
+        fraction: part(progress.bytes, progress.bytes_total).or_else(|| part(progress.rows, progress.rows_total)),
+    }
+}
+
+fn cancelled(interrupt: Interrupt) -> Failure {
+    Failure::cancelled(interrupt.exit_code())
+}
+
+fn changed_line(verb: &str, rows: u64) -> String {
+    let done = match verb {
+        "UPSERT" => "upserted",
+        "DELETE" => "deleted",
+        _ => "changed",
+    };
+    format!("{} row{} {done}", grouped(rows), if rows == 1 { "" } else { "s" })
+}
+
+/// `Time: 1.234 s`, then what was read; scripts may rely on the first words.
+fn timing_line(elapsed: Duration, progress: &ProgressReading) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let mut line = match seconds {
+        s if s < 0.001 => format!("Time: {:.0} µs", s * 1e6),
+        s if s < 1.0 => format!("Time: {:.2} ms", s * 1e3),
+        s => format!("Time: {s:.3} s"),
+    };
+    if progress.rows > 0 {
+        let rate = short(progress.rows as f64 / seconds.max(1e-9));
+        line.push_str(&format!("  ({} rows read, {rate} rows/s)", grouped(progress.rows)));
+    }
+    line
+}
+
+/// A statement's error with its exit code and the place it points at.
+pub(crate) fn failure(error: SqlError, whole: &str, offset: usize) -> Failure {
+    let statement = &whole[offset.min(whole.len())..];
+    let place = error.position().map(|position| point_at(whole, offset + byte_of(statement, position.line, position.column)));
+    let mut message = error.message().to_string();
+    if let Some(name) = error.suggestion() {
+        message.push_str(&format!("; did you mean {name}?"));
+    }
+    if let Some(code) = error.code() {
+        message.push_str(&format!(" [{}, {}]", code.number, code.sqlstate));
+    }
+    let kind = error.kind();
+    let source = std::error::Error::source(&error).map(|source| source.to_string());
+    let error = match source {
+        Some(source) if !message.contains(&source) => anyhow::anyhow!("{source}").context(message),
+        _ => anyhow::anyhow!("{message}"),
+    };
+    let failure = match kind {
+        ErrorKind::Damaged | ErrorKind::Storage => Failure::database(error),
+        _ => Failure::input(error),
+    };
+    failure.with_place(place)
+}
+
+/// The byte at a line and a column, both counted from 1, columns in characters.
+fn byte_of(text: &str, line: usize, column: usize) -> usize {
+    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let within = text[start..].char_indices().nth(column.saturating_sub(1)).map_or(text.len() - start, |(at, _)| at);
+    start + within
+}
+
+#[cfg(test)]
+mod tests;
