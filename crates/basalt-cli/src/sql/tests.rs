@@ -30,7 +30,7 @@ fn ran(text: &str) -> (String, Option<String>) {
 #[test]
 fn statements_run_once_each_whatever_the_lines() {
     assert_eq!(ran("a; b;\nc\n;\nd").0, "a / b / c / d");
-    assert_eq!(ran("a /* ; */ ; b -- ;\n; 'x;\ny'; -- end").0, "a /* ; */ / b / 'x;\ny'");
+    assert_eq!(ran("a /* ; */ ; b -- ;\n; 'x;\ny'; -- end").0, "a /* ; */ / b -- ; / 'x;\ny'");
     assert_eq!(ran("a; /* b;\nc; */ d;").0, "a / d");
     assert_eq!(ran(";;\n").0, "");
 }
