@@ -220,6 +220,31 @@ pub(crate) enum HfileCommand {
     Stat(HfileTarget),
     /// Read every block and check every checksum.
     Verify(HfileTarget),
+    /// Write the same cells into a new file, in another encoding or compression.
+    Convert(ConvertArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The store file to read.
+    pub(crate) file: PathBuf,
+    /// The store file to write; must not exist.
+    pub(crate) out: PathBuf,
+    /// Data block encoding: NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1; default: as before.
+    #[arg(long)]
+    pub(crate) encoding: Option<String>,
+    /// NONE, GZ, SNAPPY, LZ4 or ZSTD; default: as before.
+    #[arg(long)]
+    pub(crate) compression: Option<String>,
+    /// Level of the compression.
+    #[arg(long)]
+    pub(crate) level: Option<i32>,
+    /// Bytes of a block before it is encoded.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) block_bytes: Option<u32>,
+    /// NONE, ROW or ROWCOL; default: as before.
+    #[arg(long)]
+    pub(crate) bloom: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -24,7 +24,6 @@ pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
     pub(crate) runtime: Runtime,
     pub(crate) path: PathBuf,
-    pub(crate) quiet: bool,
     /// The directory of a temporary database; goes when the connection goes. Last, so that the database is closed before.
     temporary: Option<TempDir>,
 }
@@ -70,7 +69,7 @@ impl Connection {
             .enable_all()
             .build()
             .context("cannot start threads")?;
-        Ok(Self { session: Arc::new(engine.session()), runtime, path, quiet: shared.quiet, temporary })
+        Ok(Self { session: Arc::new(engine.session()), runtime, path, temporary })
     }
 
     /// The engine below the session.

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &LoadArgs, shared: &Shared) -> Result<()> {
     }
     let mut bad = BadRows::try_new(&args.on_error, shared.quiet)?;
     let started = Instant::now();
-    let loaded = load(&connection, &args.table, &args.files, &options, &mut bad)?;
+    let loaded = load(&connection, &args.table, &args.files, &options, &mut bad, shared.quiet)?;
     let left_out = bad.finish()?;
     if let Some(row) = bad.stopped_by() {
         let kept = match loaded.rows {
@@ -96,6 +96,7 @@ pub(crate) fn load(
     files: &[PathBuf],
     options: &Options,
     bad: &mut BadRows,
+    quiet: bool,
 ) -> Result<Loaded> {
     let descriptor = find_table(connection, table)?;
     let name = descriptor.name.clone();
@@ -105,7 +106,7 @@ pub(crate) fn load(
     let target = Target::of_schema(schema);
     let read = Arc::new(AtomicU64::new(0));
     let progress = Arc::new(Progress::default());
-    let _bar = bar(connection, name.to_string(), files, &read, &progress);
+    let _bar = bar(quiet, name.to_string(), files, &read, &progress);
     let stop = Arc::new(AtomicU64::new(0));
     let watcher = connection.runtime.spawn(watch(Arc::clone(&stop)));
     let (send, receive) = sync_channel(BATCHES_WAITING);
@@ -134,14 +135,14 @@ async fn watch(stop: Arc<AtomicU64>) {
 }
 
 fn bar(
-    connection: &Connection,
+    quiet: bool,
     label: String,
     files: &[PathBuf],
     read: &Arc<AtomicU64>,
     progress: &Arc<Progress>,
 ) -> Bar {
     let (read, progress, total) = (Arc::clone(read), Arc::clone(progress), source::total_bytes(files));
-    Bar::start(connection.quiet, move || {
+    Bar::start(quiet, move || {
         let now = progress.read();
         let bytes = read.load(Ordering::Relaxed);
         let is_done = total > 0 && bytes >= total;

@@ -3,7 +3,9 @@
 
 mod args;
 mod connection;
+mod demo;
 mod failure;
+mod hfile;
 mod load;
 mod output;
 mod progress;
@@ -42,6 +44,8 @@ fn run(line: CommandLine) -> failure::Result<()> {
         Some(Command::Sql(args)) => sql::run(&args, &line.shared),
         Some(Command::Load(args)) => load::run(&args, &line.shared),
         Some(Command::Tpch(args)) => tpch::run(&args, &line.shared),
-        _ => Err(Failure::usage("not yet")),
+        Some(Command::Hfile(args)) => hfile::run(&args, &line.shared),
+        Some(Command::Demo(args)) => demo::run(&args, &line.shared),
+        Some(Command::Check(_)) => Err(Failure::usage("not yet")),
     }
 }

@@ -26,6 +26,7 @@ mod text;
 
 use std::io::{self, Write};
 
+use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use clap::ValueEnum;
@@ -83,6 +84,16 @@ pub(crate) fn sink<'a>(
         OutputFormat::Arrow => Box::new(arrow_ipc::ArrowSink::try_new(schema, out)?),
         OutputFormat::Line => Box::new(line::LineSink::new(schema, out)),
         OutputFormat::Trash => Box::new(Trash),
+    })
+}
+
+/// The text of one value; `None` for NULL.
+pub(crate) fn cell_text(array: &ArrayRef, row: usize) -> Option<String> {
+    let column = text::ColumnText::new(array);
+    let mut out = String::new();
+    (!column.is_null(row)).then(|| {
+        column.write(row, &mut out);
+        out
     })
 }
 

@@ -106,7 +106,7 @@ impl From<std::io::Error> for End {
 async fn run_async(session: &Arc<Session>, text: &str, printer: &Printer) -> std::result::Result<(), End> {
     let (send, mut receive) = mpsc::channel(BATCHES_WAITING);
     let mut task = tokio::spawn(work(Arc::clone(session), text.to_string(), send));
-    let mut bar = Some(bar(session, printer));
+    let mut bar = Some(bar(session, printer.quiet));
     let stdout = std::io::stdout();
     let mut out = stdout.lock();
     let style = printer.style();
@@ -201,9 +201,59 @@ async fn work(session: Arc<Session>, text: String, send: mpsc::Sender<Piece>) ->
     Ok(())
 }
 
-fn bar(session: &Arc<Session>, printer: &Printer) -> Bar {
+/// How far a measured statement runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    FirstRow,
+    End,
+}
+
+/// What a measured statement answered, and how fast.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    pub(crate) rows: u64,
+    /// The value, if the answer is one.
+    pub(crate) value: Option<String>,
+    pub(crate) elapsed: Duration,
+}
+
+/// Runs a query without printing it. Cancels it behind its first rows if nobody wants more.
+pub(crate) fn measure(connection: &Connection, text: &str, until: Until) -> Result<Measured> {
+    let started = Instant::now();
+    let work = async {
+        let Outcome::Rows(mut batches) = connection.session.execute(text).await? else {
+            return Ok(Measured { rows: 0, value: None, elapsed: started.elapsed() });
+        };
+        let mut measured = Measured { rows: 0, value: None, elapsed: Duration::ZERO };
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            measured.rows += batch.num_rows() as u64;
+            measured.value = if measured.rows == 1 { single_value(&batch) } else { None };
+            if until == Until::FirstRow && measured.rows > 0 {
+                break;
+            }
+        }
+        measured.elapsed = started.elapsed();
+        Ok(measured)
+    };
+    match connection.interruptible(work) {
+        Ok(ended) => ended.map_err(|error: SqlError| failure(error, text, 0)),
+        Err(interrupt) => Err(cancelled(interrupt)),
+    }
+}
+
+/// The value of a batch of one row and one column.
+fn single_value(batch: &RecordBatch) -> Option<String> {
+    if (batch.num_rows(), batch.num_columns()) != (1, 1) {
+        return None;
+    }
+    crate::output::cell_text(batch.column(0), 0)
+}
+
+/// A bar over the engine's counters.
+pub(crate) fn bar(session: &Arc<Session>, quiet: bool) -> Bar {
     let session = Arc::clone(session);
-    Bar::start(printer.quiet, move || reading(&session.progress().read()))
+    Bar::start(quiet, move || reading(&session.progress().read()))
 }
 
 /// The engine's counters as the bar wants them.
