@@ -2,6 +2,7 @@
 //! The `basalt` binary. This file reads the command line and hands over; each command has a module of its own.
 
 mod args;
+mod check;
 mod connection;
 mod demo;
 mod failure;
@@ -46,6 +47,6 @@ fn run(line: CommandLine) -> failure::Result<()> {
         Some(Command::Tpch(args)) => tpch::run(&args, &line.shared),
         Some(Command::Hfile(args)) => hfile::run(&args, &line.shared),
         Some(Command::Demo(args)) => demo::run(&args, &line.shared),
-        Some(Command::Check(_)) => Err(Failure::usage("not yet")),
+        Some(Command::Check(args)) => check::run(&args, &line.shared),
     }
 }

@@ -40,7 +40,7 @@ pub use basalt_sql::{
     BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Progress, ProgressReading,
     RowRefusal, RowStream, Session, Split, SqlError, StatementText, split_statements,
 };
-pub use basalt_store::{Database, Durability, OpenOptions};
+pub use basalt_store::{CheckReport, Database, Durability, Env, Finding, OpenOptions, Severity};
 
 /// Memory that a database uses if nobody says otherwise, in bytes.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
@@ -93,4 +93,10 @@ pub fn open(path: &Path, options: &Options) -> Result<Engine, Error> {
         None => engine,
     };
     Ok(Engine::try_new(Database::open(path, store)?, engine)?)
+}
+
+/// Verifies every byte of the database in `path` and changes nothing; `report` gets each finding as it is made. An error
+/// means that nothing could be verified: there is no database, or another process is writing to it.
+pub fn check(path: &Path, report: &mut dyn FnMut(Finding)) -> Result<CheckReport, Error> {
+    Ok(basalt_store::check(path, &Env::local(), report)?)
 }

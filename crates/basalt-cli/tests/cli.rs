@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The `basalt` binary as scripts use it: every test runs the real program in a directory of its own.
+
+#[path = "cli/program.rs"]
+mod program;
+
+#[path = "cli/databases.rs"]
+mod databases;
+#[path = "cli/loads.rs"]
+mod loads;
+#[path = "cli/results.rs"]
+mod results;
+#[path = "cli/shell.rs"]
+mod shell;
