@@ -107,10 +107,10 @@ impl Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        match error.downcast::<io::Error>() {
-            Ok(error) => error.into(),
-            Err(error) => Self::input(error),
-        }
+        let is_closed_pipe = |cause: &(dyn std::error::Error + 'static)| {
+            cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        };
+        if error.chain().any(is_closed_pipe) { Self::quiet(0) } else { Self::input(error) }
     }
 }
 

@@ -52,7 +52,6 @@ fn dump(target: &HfileTarget) -> Result<()> {
             out.flush()?;
             Err(damaged(error))
         }
-        Err(other) => Err(Failure::input(anyhow!("{other}"))),
     }
 }
 

@@ -7,7 +7,6 @@
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -85,12 +84,6 @@ impl Bar {
             bar.finish_and_clear();
         });
         Self { stop: Some(stop), thread: Some(thread) }
-    }
-
-    /// Watches counters under a fixed label.
-    pub(crate) fn of_counters(quiet: bool, label: impl Into<String>, counters: Arc<Counters>) -> Self {
-        let label = label.into();
-        Self::start(quiet, move || counters.read(label.clone()))
     }
 }
 

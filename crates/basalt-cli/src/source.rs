@@ -30,7 +30,7 @@ use basalt::{ColumnRef, SqlType, TableSchema};
 use crate::args::{Header, InputFormat};
 
 pub(crate) use bad_rows::{BadRow, BadRows};
-pub(crate) use infer::{Inferred, infer};
+pub(crate) use infer::{Inferred, has_names, infer};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;

@@ -17,4 +17,12 @@ fn the_caret_stands_under_the_byte() {
 fn a_closed_pipe_is_quiet() {
     let failure = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
     assert_eq!((failure.code(), failure.has_message()), (0, false));
+    let wrapped = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe)).context("cannot print");
+    assert_eq!(Failure::from(wrapped).code(), 0);
+}
+
+#[test]
+fn what_was_attempted_stands_before_the_cause() {
+    let missing = anyhow::Error::from(io::Error::other("no such file")).context("cannot open a.csv");
+    assert_eq!(Failure::from(missing).message(), "cannot open a.csv: no such file");
 }

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use crate::args::LoadArgs;
 use crate::connection::Connection;
 use crate::failure::{Failure, Result};
-use crate::source::{Inferred, Options, infer};
+use crate::source::{Inferred, Options, has_names, infer};
 use crate::statement::failure;
 
 /// Creates `table` with the columns of the file, the named ones being the primary key.
@@ -19,7 +19,7 @@ pub(crate) fn create_table(
     key: &[String],
     options: &Options,
 ) -> Result<()> {
-    let columns = infer(file, options)?;
+    let columns = in_key_order(infer(file, options)?, key, || has_names(file, options))?;
     let text = statement(table, &columns, key)?;
     let outcome = connection.interruptible(connection.session.execute(&text));
     match outcome {
@@ -27,6 +27,27 @@ pub(crate) fn create_table(
         Ok(Err(error)) => Err(failure(error, &text, 0)),
         Err(interrupt) => Err(Failure::cancelled(interrupt.exit_code())),
     }
+}
+
+/// SQL wants the columns of the primary key in the order of the key. If the file has them in another, they go to the front, which
+/// only a file with names survives.
+fn in_key_order(
+    mut columns: Vec<Inferred>,
+    key: &[String],
+    has_names: impl Fn() -> anyhow::Result<bool>,
+) -> Result<Vec<Inferred>> {
+    let part_of = |column: &Inferred| key.iter().position(|part| part.trim().eq_ignore_ascii_case(&column.name));
+    if columns.iter().filter_map(part_of).is_sorted() {
+        return Ok(columns);
+    }
+    if !has_names()? {
+        return Err(Failure::input(anyhow!(
+            "the primary key has its columns in another order than the file, which names none; create the table first"
+        )));
+    }
+    // Stable: the other columns keep their order behind those of the key.
+    columns.sort_by_key(|column| part_of(column).unwrap_or(usize::MAX));
+    Ok(columns)
 }
 
 /// The command line lacks `--primary-key`: says so and lists the columns to choose from.

@@ -31,6 +31,18 @@ pub(crate) struct Inferred {
     pub(crate) sql_type: SqlType,
 }
 
+/// True if a load finds the columns of the file by name, so that their order in the table is free.
+pub(crate) fn has_names(path: &Path, options: &Options) -> anyhow::Result<bool> {
+    Ok(match options.format_of(path)? {
+        InputFormat::Parquet | InputFormat::Arrow | InputFormat::Jsonl => true,
+        InputFormat::Tbl => false,
+        format => {
+            let mut records = Records::new(input(path)?, dialect(format, options.delimiter));
+            sample(&mut records, 1)?.first().is_some_and(|first| is_header(first, options.header))
+        }
+    })
+}
+
 /// The columns of the file at `path`.
 pub(crate) fn infer(path: &Path, options: &Options) -> anyhow::Result<Vec<Inferred>> {
     ensure!(path != Path::new("-"), "--create has to read the file twice, which the standard input does not allow");
@@ -95,17 +107,7 @@ fn of_text(path: &Path, format: InputFormat, options: &Options) -> anyhow::Resul
     let column = |rows: &[Vec<Option<String>>], i: usize| {
         guess(rows.iter().filter_map(|row| row.get(i)).filter_map(Option::as_deref))
     };
-    let has_header = match options.header {
-        Header::Yes => true,
-        Header::No => false,
-        // Names are texts that differ; and a line of texts above columns of anything else is one of names.
-        Header::Auto => {
-            let names: Vec<_> = first.iter().flatten().filter(|name| !name.is_empty()).collect();
-            let distinct = names.iter().enumerate().all(|(i, name)| !names[..i].contains(name));
-            let all_texts = names.iter().all(|name| guess([name.as_str()].into_iter()) == SqlType::Varchar(None));
-            names.len() == width && distinct && all_texts
-        }
-    };
+    let has_header = is_header(first, options.header);
     let names: Vec<String> = if has_header {
         let header = rows.remove(0);
         header.into_iter().map(|name| name.unwrap_or_default().trim().to_string()).collect()
@@ -113,6 +115,20 @@ fn of_text(path: &Path, format: InputFormat, options: &Options) -> anyhow::Resul
         (1..=width).map(|number| format!("C{number}")).collect()
     };
     Ok(names.into_iter().enumerate().map(|(i, name)| Inferred { name, sql_type: column(&rows, i) }).collect())
+}
+
+/// Names are texts that differ: a line of nothing else is taken for a header.
+fn is_header(first: &[Option<String>], asked: Header) -> bool {
+    match asked {
+        Header::Yes => true,
+        Header::No => false,
+        Header::Auto => {
+            let names: Vec<_> = first.iter().flatten().filter(|name| !name.is_empty()).collect();
+            let distinct = names.iter().enumerate().all(|(i, name)| !names[..i].contains(name));
+            let all_texts = names.iter().all(|name| guess([name.as_str()].into_iter()) == SqlType::Varchar(None));
+            names.len() == first.len() && distinct && all_texts
+        }
+    }
 }
 
 fn of_json(path: &Path) -> anyhow::Result<Vec<Inferred>> {

@@ -79,6 +79,11 @@ fn without_a_header_fields_go_by_position() {
 }
 
 #[test]
+fn a_value_that_is_also_a_name_makes_no_header() {
+    assert_eq!(loaded("a.csv", "1,,v\n2,,d\n", &target(), OnError::Stop).rows, ["1,,v", "2,,d"]);
+}
+
+#[test]
 fn more_rows_than_a_batch_arrive() {
     let text: String = (0..20_000).map(|i| format!("{i},1,v{i}\n")).collect();
     let rows = loaded("a.csv", &text, &target(), OnError::Stop).rows;
@@ -121,9 +126,9 @@ fn bytes_that_are_no_text_are_named() {
 
 #[test]
 fn a_header_that_does_not_fit_is_refused() {
-    assert_eq!(refused("a.csv", "k,d,vv\n"), "a.csv has a column vv, which the table has not; did you mean V?");
-    assert_eq!(refused("a.csv", "k,K,v\n"), "a.csv has the column K twice");
-    assert_eq!(refused("a.csv", "v,d\nx,1\n"), "a.csv has no column K, which is part of the primary key");
+    assert_eq!(refused("a.csv", "k,d,vv\n"), "a.csv has a column vv, which the table has not; did you mean V? (if its first line is data, say --header no)");
+    assert_eq!(refused("a.csv", "k,K,v\n"), "a.csv has the column K twice (if its first line is data, say --header no)");
+    assert_eq!(refused("a.csv", "v,d\nx,1\n"), "a.csv has no column K, which is part of the primary key (if its first line is data, say --header no)");
     assert_eq!(refused("a.dat", ""), "cannot tell the format of a.dat by its name; say --format csv, tsv, tbl, jsonl, parquet or arrow");
 }
 

@@ -2,7 +2,7 @@
 //! CSV, TSV and `.tbl` files as batches.
 //!
 //! With a header, columns go by name; without, fields go to the columns in declared order. Whether the first line is a header
-//! is decided by what it holds, unless the user says so: it is one if more than half of its fields name columns of the table.
+//! is decided by what it holds, unless the user says so: it is one if all of its fields could be names and half of them are names of columns.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl<R: Read> TextSource<R> {
             Some(record) => {
                 let names = names(&record);
                 if format != InputFormat::Tbl && is_header(options.header, &names, target) {
-                    target.positions(&names, &file)?
+                    target.positions(&names, &file).map_err(|error| guessed(error, options.header))?
                 } else {
                     first_row = Some(FirstRow { line: record.line, raw: record.raw.to_vec() });
                     (0..target.columns.len()).collect()
@@ -84,13 +84,22 @@ fn names(record: &Record<'_>) -> Vec<String> {
     (0..record.len()).map(name).collect()
 }
 
+/// Says how to overrule the guess that a first line is a header.
+fn guessed(error: anyhow::Error, asked: Header) -> anyhow::Error {
+    match asked {
+        Header::Auto => anyhow::anyhow!("{error} (if its first line is data, say --header no)"),
+        _ => error,
+    }
+}
+
 fn is_header(asked: Header, names: &[String], target: &Target) -> bool {
     match asked {
         Header::Yes => true,
         Header::No => false,
         Header::Auto => {
+            let is_name = |name: &String| name.starts_with(|c: char| c.is_alphabetic() || c == '_');
             let known = names.iter().filter(|name| target.position(name).is_some()).count();
-            known * 2 > names.len()
+            known > 0 && known * 2 >= names.len() && names.iter().all(is_name)
         }
     }
 }

@@ -137,7 +137,7 @@ fn tpch_tables_load_from_every_format_with_the_same_answer() {
             "SELECT COUNT(*), SUM(CAST(l_quantity AS DECIMAL(12,2))), MIN(l_shipdate), MAX(l_comment) FROM {table}"
         )));
     }
-    assert!(answers[0][0].starts_with("12"), "{answers:?}");
+    assert!(answers[0][0].starts_with("11957,"), "{answers:?}");
     assert_eq!(answers[1], answers[0]);
     assert_eq!(answers[2], answers[0]);
 }

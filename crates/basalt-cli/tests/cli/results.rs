@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::program::Place;
 
 const TABLE: &str = "CREATE TABLE t (k INTEGER PRIMARY KEY, d DECIMAL(10,2), v VARCHAR, at DATE);
-    UPSERT INTO t VALUES (1, 1.5, 'a,b', TO_DATE('2026-01-31 10:20:30.456')), (2, NULL, NULL, NULL)";
+    UPSERT INTO t VALUES (1, 1.5, 'a,b', DATE '2026-01-31 10:20:30.456'), (2, NULL, NULL, NULL)";
 
 fn printed(format: &str) -> String {
     let place = Place::with(TABLE);

@@ -26,7 +26,7 @@ fn a_script_may_mix_statements_and_commands() {
 
 #[test]
 fn the_schema_that_is_shown_makes_the_same_table() {
-    let ddl = "CREATE TABLE s.odd (a VARCHAR NOT NULL, b DECIMAL(10,3), \"Mixed\" CHAR(3), x.c BINARY(4), k BIGINT NOT NULL \
+    let ddl = "CREATE TABLE s.odd (k BIGINT NOT NULL, b DECIMAL(10,3), \"Mixed\" CHAR(3), x.c BINARY(4), a VARCHAR NOT NULL \
                CONSTRAINT pk PRIMARY KEY (k DESC, a))";
     let shown = |place: &Place| place.run_with(&["db"], ".schema s.odd\n").out;
     let first = Place::with(ddl);
