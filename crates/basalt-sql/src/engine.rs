@@ -17,12 +17,14 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
 use crate::error::SqlError;
-use crate::functions::CheckedArithmetic;
+use crate::functions::{CheckedArithmetic, FloatLiterals};
 use crate::scan::BATCH_ROWS;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -79,6 +81,11 @@ impl Engine {
             .with_config(config(options.threads.max(1)))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
+            .with_analyzer_rules(vec![
+                Arc::new(FloatLiterals),
+                Arc::new(ResolveGroupingFunction::new()),
+                Arc::new(TypeCoercion::new()),
+            ])
             .build();
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(CheckedArithmetic::new())];
         expr_planners.extend(state.expr_planners().iter().cloned());

@@ -2,6 +2,7 @@
 //! Functions that Phoenix has and the planner has not, or has with other arguments.
 
 mod arithmetic;
+mod float_literals;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -16,6 +17,7 @@ use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
 
 pub(crate) use arithmetic::CheckedArithmetic;
+pub(crate) use float_literals::FloatLiterals;
 
 /// `RAND([seed])`: a DOUBLE in [0, 1). Without seed, other values each time; with a seed, the same sequence of
 /// values in every statement (dealt to rows in the order in which they are computed). Make one per statement.

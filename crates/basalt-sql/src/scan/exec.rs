@@ -24,7 +24,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -283,11 +283,10 @@ impl Reader {
         let batch = if batch.num_rows() > self.rows_left { batch.slice(0, self.rows_left) } else { batch };
         self.rows_left -= batch.num_rows();
         self.count(batch.num_rows());
-        Ok(Some(batch))
+        Ok(Some(batch.record_output(&self.counters.baseline)))
     }
 
     fn count(&mut self, rows: usize) {
-        self.counters.baseline.record_output(rows);
         let mut bytes = 0;
         if let Source::Ranges { scan, bytes_before, blocks_before } = &mut self.source {
             let (bytes_now, blocks_now) = scan.counted();

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Literals like `0.5` beside FLOAT and DOUBLE: they are DECIMAL by themselves, and the planner would turn the
+//! *column* into a DECIMAL of few digits to compare the two, which is slow and fails for a value like 1e18. This
+//! rule turns the literal into a floating-point number of the column's type instead, before types are coerced.
+
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, DecimalType};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, lit};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::scalar::ScalarValue;
+
+/// The rule.
+#[derive(Debug, Default)]
+pub(crate) struct FloatLiterals;
+
+impl AnalyzerRule for FloatLiterals {
+    fn name(&self) -> &str {
+        "float_literals"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(rewrite_plan).map(|rewritten| rewritten.data)
+    }
+}
+
+fn rewrite_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if matches!(plan, LogicalPlan::TableScan(_) | LogicalPlan::Extension(_) | LogicalPlan::Values(_)) {
+        return Ok(Transformed::no(plan));
+    }
+    let schema = merge_schema(&plan.inputs());
+    let preserver = NamePreserver::new(&plan);
+    let rewritten = plan.map_expressions(|expr| {
+        let name = preserver.save(&expr);
+        let rewritten = expr.transform_up(|expr| rewrite(expr, &schema))?;
+        Ok(rewritten.update_data(|expr| name.restore(expr)))
+    })?;
+    if rewritten.transformed { rewritten.map_data(LogicalPlan::recompute_schema) } else { Ok(rewritten) }
+}
+
+fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let float = |expr: &Expr| {
+        expr.get_type(schema).ok().filter(|found| matches!(found, DataType::Float32 | DataType::Float64))
+    };
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let (left, right) = match (float(&left), float(&right)) {
+                (Some(data_type), None) => (left, Box::new(as_float(*right, &data_type))),
+                (None, Some(data_type)) => (Box::new(as_float(*left, &data_type)), right),
+                _ => return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
+            };
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+        }
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let Some(data_type) = float(&expr) else {
+                return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
+            };
+            let (low, high) = (Box::new(as_float(*low, &data_type)), Box::new(as_float(*high, &data_type)));
+            Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let Some(data_type) = float(&expr) else {
+                return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
+            };
+            let list = list.into_iter().map(|item| as_float(item, &data_type)).collect();
+            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+        }
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+/// A DECIMAL literal as the nearest number of the type; anything else as it is.
+fn as_float(expr: Expr, data_type: &DataType) -> Expr {
+    match &expr {
+        Expr::Literal(ScalarValue::Decimal128(Some(value), precision, scale), _) => {
+            let text = Decimal128Type::format_decimal(*value, *precision, *scale);
+            match data_type {
+                DataType::Float32 => text.parse::<f32>().map(lit).unwrap_or(expr),
+                _ => text.parse::<f64>().map(lit).unwrap_or(expr),
+            }
+        }
+        Expr::Negative(inner) if matches!(inner.as_ref(), Expr::Literal(ScalarValue::Decimal128(..), _)) => {
+            Expr::Negative(Box::new(as_float(inner.as_ref().clone(), data_type)))
+        }
+        _ => expr,
+    }
+}
