@@ -280,14 +280,15 @@ impl FromStr for ByteSize {
         let expected = || "expected a size such as 512MB or 4GB".to_string();
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let number: f64 = text[..digits].parse().map_err(|_| expected())?;
-        let unit = match text[digits..].trim().to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
-            "" => 0,
-            "k" => 10,
-            "m" => 20,
-            "g" => 30,
-            "t" => 40,
-            _ => return Err(expected()),
-        };
+        let unit =
+            match text[digits..].trim().to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+                "" => 0,
+                "k" => 10,
+                "m" => 20,
+                "g" => 30,
+                "t" => 40,
+                _ => return Err(expected()),
+            };
         let bytes = number * (1u64 << unit) as f64;
         if bytes < 1.0 || bytes > u64::MAX as f64 { Err(expected()) } else { Ok(Self(bytes as u64)) }
     }

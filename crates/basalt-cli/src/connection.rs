@@ -52,7 +52,12 @@ impl Connection {
     pub(crate) fn open(path: Option<&Path>, shared: &Shared) -> Result<Self> {
         let temporary = match path {
             Some(_) => None,
-            None => Some(tempfile::Builder::new().prefix("basalt-").tempdir().context("cannot make a temporary database")?),
+            None => Some(
+                tempfile::Builder::new()
+                    .prefix("basalt-")
+                    .tempdir()
+                    .context("cannot make a temporary database")?,
+            ),
         };
         let path = match (&temporary, path) {
             (Some(dir), _) => dir.path().join("db"),
@@ -83,7 +88,10 @@ impl Connection {
     }
 
     /// Runs `work` until it is done or a signal comes.
-    pub(crate) fn interruptible<T>(&self, work: impl Future<Output = T>) -> std::result::Result<T, Interrupt> {
+    pub(crate) fn interruptible<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> std::result::Result<T, Interrupt> {
         self.runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -125,7 +133,8 @@ pub(crate) async fn interrupted() -> Interrupt {
     {
         use tokio::signal::unix::{SignalKind, signal};
         // Without signals the statement simply runs to its end.
-        let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+        let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
             return std::future::pending().await;
         };
         tokio::select! {

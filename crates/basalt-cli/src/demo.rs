@@ -53,7 +53,8 @@ pub(crate) fn run(args: &DemoArgs, shared: &Shared) -> Result<()> {
     print_next(&db);
     if let Some(path) = &args.json {
         let figures = figures(args, shared, &db, &loads, &timings);
-        fs::write(path, format!("{figures:#}\n")).with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(path, format!("{figures:#}\n"))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
@@ -76,7 +77,9 @@ fn claim(dir: &Path, scale: f64) -> Result<()> {
             dir.display(),
             found.trim()
         ))),
-        Err(_) => fs::write(&file, wanted).with_context(|| format!("cannot write {}", file.display())).map_err(Into::into),
+        Err(_) => fs::write(&file, wanted)
+            .with_context(|| format!("cannot write {}", file.display()))
+            .map_err(Into::into),
     }
 }
 
@@ -99,7 +102,8 @@ fn load_once(
     let file = tpch::path_of(dir, table, TpchFormat::Parquet);
     let options = Options { format: Some(InputFormat::Parquet), delimiter: None, header: Header::Auto };
     let exists = crate::load::find_table(connection, table.name()).is_ok();
-    if exists && measure(connection, &format!("SELECT * FROM {} LIMIT 1", table.name()), Until::End)?.rows > 0 {
+    if exists && measure(connection, &format!("SELECT * FROM {} LIMIT 1", table.name()), Until::End)?.rows > 0
+    {
         say(shared, &format!("{} is loaded", table.name()));
         return Ok(None);
     }
@@ -111,11 +115,17 @@ fn load_once(
     // The connection is quiet about what it opens, but a load deserves its bar.
     let mut bad = BadRows::try_new(&OnError::Stop, true)?;
     let loaded = load(connection, table.name(), &[file], &options, &mut bad, shared.quiet)?;
-    let figures = LoadFigures { table, rows: loaded.rows, file_bytes: loaded.bytes, elapsed: started.elapsed() };
+    let figures =
+        LoadFigures { table, rows: loaded.rows, file_bytes: loaded.bytes, elapsed: started.elapsed() };
     let rate = short(figures.rows as f64 / figures.elapsed.as_secs_f64());
     say(
         shared,
-        &format!("{}: {} rows loaded in {} ({rate} rows/s)", table.name(), grouped(figures.rows), duration(figures.elapsed)),
+        &format!(
+            "{}: {} rows loaded in {} ({rate} rows/s)",
+            table.name(),
+            grouped(figures.rows),
+            duration(figures.elapsed)
+        ),
     );
     Ok(Some(figures))
 }
@@ -135,8 +145,9 @@ fn ask_all(connection: &Connection, scale: f64, shared: &Shared) -> Result<Vec<T
             Run::Reference => continue,
         };
         let _bar = crate::statement::bar(&connection.session, shared.quiet);
-        let measured = measure(connection, &question.sql, until)
-            .map_err(|failure| if failure.is_cancelled() { failure } else { failure.context(question.title.clone()) })?;
+        let measured = measure(connection, &question.sql, until).map_err(|failure| {
+            if failure.is_cancelled() { failure } else { failure.context(question.title.clone()) }
+        })?;
         timings.push(Timing { question, measured });
     }
     Ok(timings)

@@ -43,7 +43,9 @@ fn dump(target: &HfileTarget) -> Result<()> {
     let mut out = io::BufWriter::with_capacity(1 << 16, stdout);
     let dumped = match target.format {
         ReportFormat::Text => tools::dump(&reader, &mut out),
-        ReportFormat::Json => tools::dump(&reader, &mut JsonLines { out: &mut out, names: Vec::new(), line: Vec::new() }),
+        ReportFormat::Json => {
+            tools::dump(&reader, &mut JsonLines { out: &mut out, names: Vec::new(), line: Vec::new() })
+        }
     };
     match dumped {
         Ok(()) => Ok(out.flush()?),
@@ -86,7 +88,11 @@ impl JsonLines<'_> {
             self.names = line.split('\t').map(str::to_string).collect();
             return Ok(());
         }
-        let fields = self.names.iter().zip(line.split('\t')).map(|(name, field)| (name.clone(), number_or_text(name, field)));
+        let fields = self
+            .names
+            .iter()
+            .zip(line.split('\t'))
+            .map(|(name, field)| (name.clone(), number_or_text(name, field)));
         writeln!(self.out, "{}", serde_json::Value::Object(fields.collect()))
     }
 }
@@ -152,7 +158,12 @@ fn convert(args: &ConvertArgs, shared: &Shared) -> Result<()> {
     fs::rename(&unfinished, &args.out).with_context(cannot)?;
     if !shared.quiet {
         let before = reader.size_bytes();
-        eprintln!("{}: {} cells, {} bytes (before: {before})", args.out.display(), summary.cells, summary.size_bytes);
+        eprintln!(
+            "{}: {} cells, {} bytes (before: {before})",
+            args.out.display(),
+            summary.cells,
+            summary.size_bytes
+        );
     }
     Ok(())
 }

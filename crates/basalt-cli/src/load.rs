@@ -42,7 +42,8 @@ pub(crate) fn run(args: &LoadArgs, shared: &Shared) -> Result<()> {
     if !args.create && !args.primary_key.is_empty() {
         return Err(Failure::usage("--primary-key goes with --create"));
     }
-    let shared = Shared { memory: shared.memory.or(Some(crate::args::ByteSize(MEMORY_BYTES))), ..shared.clone() };
+    let shared =
+        Shared { memory: shared.memory.or(Some(crate::args::ByteSize(MEMORY_BYTES))), ..shared.clone() };
     let connection = Connection::open(Some(&args.db), &shared)?;
     let options = Options { format: args.format, delimiter: args.delimiter, header: args.header };
     if args.create {
@@ -63,7 +64,12 @@ pub(crate) fn run(args: &LoadArgs, shared: &Shared) -> Result<()> {
     if !shared.quiet {
         let elapsed = started.elapsed();
         let rate = short(loaded.rows as f64 / elapsed.as_secs_f64());
-        let mut line = format!("{}: {} rows in {} ({rate} rows/s)", loaded.table, grouped(loaded.rows), duration(elapsed));
+        let mut line = format!(
+            "{}: {} rows in {} ({rate} rows/s)",
+            loaded.table,
+            grouped(loaded.rows),
+            duration(elapsed)
+        );
         if loaded.bytes > 0 {
             line.push_str(&format!(", {} read", size(loaded.bytes)));
         }
@@ -146,7 +152,8 @@ fn bar(
         let now = progress.read();
         let bytes = read.load(Ordering::Relaxed);
         let is_done = total > 0 && bytes >= total;
-        let label = if is_done && !now.phase.is_empty() { format!("{label}, {}", now.phase) } else { label.clone() };
+        let label =
+            if is_done && !now.phase.is_empty() { format!("{label}, {}", now.phase) } else { label.clone() };
         let fraction = (total > 0).then(|| (bytes as f64 / total as f64).min(1.0));
         Reading { label, rows: now.rows_written, bytes, fraction }
     })
@@ -155,7 +162,9 @@ fn bar(
 /// The table of this name: as written, in upper case, or with a suggestion.
 pub(crate) fn find_table(connection: &Connection, written: &str) -> Result<Arc<TableDescriptor>> {
     let tables = connection.engine().database().tables();
-    let find = |name: &str| tables.iter().find(|(_, table)| table.name.to_string() == name).map(|(_, table)| Arc::clone(table));
+    let find = |name: &str| {
+        tables.iter().find(|(_, table)| table.name.to_string() == name).map(|(_, table)| Arc::clone(table))
+    };
     let upper = written.to_uppercase();
     if let Some(table) = find(written.trim_matches('"')).or_else(|| find(&upper)) {
         return Ok(table);

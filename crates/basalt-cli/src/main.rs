@@ -38,7 +38,10 @@ fn main() -> ExitCode {
 
 fn run(line: CommandLine) -> failure::Result<()> {
     if let (Some(db), Some(_)) = (&line.db, &line.command) {
-        return Err(Failure::usage(format!("{} stands before a command, which takes no database there", db.display())));
+        return Err(Failure::usage(format!(
+            "{} stands before a command, which takes no database there",
+            db.display()
+        )));
     }
     match line.command {
         None => shell::run(line.db.as_deref(), &line.shared),

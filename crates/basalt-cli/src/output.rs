@@ -76,8 +76,12 @@ pub(crate) fn sink<'a>(
 ) -> io::Result<Box<dyn Sink + 'a>> {
     Ok(match format {
         OutputFormat::Table => Box::new(table::TableSink::new(schema, style.clone(), out)),
-        OutputFormat::Csv => Box::new(delimited::DelimitedSink::try_new(delimited::Dialect::Csv, schema, out)?),
-        OutputFormat::Tsv => Box::new(delimited::DelimitedSink::try_new(delimited::Dialect::Tsv, schema, out)?),
+        OutputFormat::Csv => {
+            Box::new(delimited::DelimitedSink::try_new(delimited::Dialect::Csv, schema, out)?)
+        }
+        OutputFormat::Tsv => {
+            Box::new(delimited::DelimitedSink::try_new(delimited::Dialect::Tsv, schema, out)?)
+        }
         OutputFormat::Json => Box::new(json::JsonSink::new(json::Layout::Array, schema, out)),
         OutputFormat::Jsonl => Box::new(json::JsonSink::new(json::Layout::Lines, schema, out)),
         OutputFormat::Markdown => Box::new(markdown::MarkdownSink::try_new(schema, out)?),

@@ -35,7 +35,11 @@ pub(crate) fn run(db: Option<&Path>, shared: &Shared) -> Result<()> {
             quiet: shared.quiet,
         },
     };
-    if is_terminal { shell.converse() } else { run_input(&mut shell, &mut std::io::stdin().lock(), "standard input") }
+    if is_terminal {
+        shell.converse()
+    } else {
+        run_input(&mut shell, &mut std::io::stdin().lock(), "standard input")
+    }
 }
 
 /// `basalt laod` would make a database of that name; nobody wants that.
@@ -46,7 +50,10 @@ fn refuse_misspelt_command(db: Option<&Path>) -> Result<()> {
         return Ok(());
     }
     let command = crate::args::CommandLine::command();
-    let near = command.get_subcommands().map(|command| command.get_name()).find(|command| strsim::damerau_levenshtein(command, name) == 1);
+    let near = command
+        .get_subcommands()
+        .map(|command| command.get_name())
+        .find(|command| strsim::damerau_levenshtein(command, name) == 1);
     match near {
         Some(near) => Err(crate::failure::Failure::usage(format!(
             "there is no command {name} and no database of that name; did you mean {near}? For a new database say ./{name}"
@@ -84,7 +91,10 @@ impl Shell<'_> {
         if self.printer.quiet {
             return;
         }
-        println!("Basalt {}. Statements end with a semicolon; .help lists commands, Ctrl-D leaves.", env!("CARGO_PKG_VERSION"));
+        println!(
+            "Basalt {}. Statements end with a semicolon; .help lists commands, Ctrl-D leaves.",
+            env!("CARGO_PKG_VERSION")
+        );
         if self.connection.is_temporary() {
             println!("This database is temporary and goes when you leave; `basalt DIRECTORY` keeps one.");
         }

@@ -96,7 +96,8 @@ impl Target {
             }
             positions.push(position);
         }
-        let missing = self.columns.iter().enumerate().find(|(i, column)| !column.nullable && !positions.contains(i));
+        let missing =
+            self.columns.iter().enumerate().find(|(i, column)| !column.nullable && !positions.contains(i));
         if let Some((_, column)) = missing {
             let why = if column.is_key { "is part of the primary key" } else { "is NOT NULL" };
             bail!("{file} has no column {}, which {why}", column.name);
@@ -106,7 +107,11 @@ impl Target {
 
     fn nearest(&self, name: &str) -> String {
         let upper = name.to_uppercase();
-        let best = self.columns.iter().map(|column| &column.name).min_by_key(|known| strsim::damerau_levenshtein(known, &upper));
+        let best = self
+            .columns
+            .iter()
+            .map(|column| &column.name)
+            .min_by_key(|known| strsim::damerau_levenshtein(known, &upper));
         match best {
             Some(best) if strsim::damerau_levenshtein(best, &upper) <= upper.len().div_ceil(3) => {
                 format!("; did you mean {best}?")
@@ -191,7 +196,9 @@ pub(crate) fn open(
 
 /// The size of all files together, or 0 if one of them is no regular file.
 pub(crate) fn total_bytes(paths: &[PathBuf]) -> u64 {
-    let sizes = paths.iter().map(|path| std::fs::metadata(path).ok().filter(|meta| meta.is_file()).map(|meta| meta.len()));
+    let sizes = paths
+        .iter()
+        .map(|path| std::fs::metadata(path).ok().filter(|meta| meta.is_file()).map(|meta| meta.len()));
     sizes.sum::<Option<u64>>().unwrap_or(0)
 }
 

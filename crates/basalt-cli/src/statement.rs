@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::connection::{Connection, Interrupt, interrupted};
 use crate::failure::{Failure, Result, point_at};
-use crate::output::{OutputFormat, TableStyle, grouped, sink};
+use crate::output::{OutputFormat, Sink, TableStyle, grouped, sink};
 use crate::progress::{Bar, Reading, short};
 
 /// Batches between the statement and the printer.
@@ -72,7 +72,13 @@ enum Piece {
 }
 
 /// Runs `text` and prints what it answers; `whole` is the text that it was cut from, at byte `offset`, for pointing at errors.
-pub(crate) fn run(connection: &Connection, text: &str, whole: &str, offset: usize, printer: &Printer) -> Result<()> {
+pub(crate) fn run(
+    connection: &Connection,
+    text: &str,
+    whole: &str,
+    offset: usize,
+    printer: &Printer,
+) -> Result<()> {
     let started = Instant::now();
     let ended = connection.runtime.block_on(run_async(&connection.session, text, printer));
     let elapsed = started.elapsed();
@@ -106,80 +112,98 @@ impl From<std::io::Error> for End {
 async fn run_async(session: &Arc<Session>, text: &str, printer: &Printer) -> std::result::Result<(), End> {
     let (send, mut receive) = mpsc::channel(BATCHES_WAITING);
     let mut task = tokio::spawn(work(Arc::clone(session), text.to_string(), send));
-    let mut bar = Some(bar(session, printer.quiet));
-    let stdout = std::io::stdout();
-    let mut out = stdout.lock();
-    let style = printer.style();
-    let mut rows: Option<Box<dyn crate::output::Sink + '_>> = None;
+    let mut out = std::io::stdout().lock();
+    let mut screen = Screen::new(printer, bar(session, printer.quiet), &mut out);
     let interrupt = interrupted();
     tokio::pin!(interrupt);
-    // Rows of a terminal table are kept until the end, so the bar may stay; other formats print at once and share the screen with it.
-    let prints_at_once = std::io::stdout().is_terminal() && printer.format != OutputFormat::Table;
-    let out: &mut dyn Write = &mut out;
-    let mut out = Some(out);
     loop {
-        let piece = tokio::select! {
+        tokio::select! {
             biased;
             interrupt = &mut interrupt => {
                 task.abort();
                 drop(receive);
+                // A task that does not let go in time is left behind; it ends at its next batch.
                 let _ = tokio::time::timeout(LET_GO, &mut task).await;
-                drop(bar.take());
-                if let Some(mut rows) = rows {
-                    rows.end(false)?;
-                }
+                screen.end(false)?;
                 return Err(End::Other(cancelled(interrupt)));
             }
-            piece = receive.recv() => piece,
-        };
+            piece = receive.recv() => match piece {
+                Some(piece) => screen.show(piece)?,
+                None => break,
+            },
+        }
+    }
+    match task.await {
+        Ok(Ok(())) => Ok(screen.end(true)?),
+        Ok(Err(error)) => {
+            // The rows before the error are part of a stream; a table of them would look whole.
+            if printer.format != OutputFormat::Table {
+                screen.end(false)?;
+            }
+            Err(End::Sql(error))
+        }
+        Err(panic) => {
+            Err(End::Other(Failure::input(anyhow::anyhow!("the statement ended unexpectedly: {panic}"))))
+        }
+    }
+}
+
+/// Where the answer of one statement is shown: rows on stdout, remarks and the bar on stderr.
+struct Screen<'a> {
+    printer: &'a Printer,
+    style: TableStyle,
+    bar: Option<Bar>,
+    /// Taken by the sink as soon as the columns are known.
+    out: Option<&'a mut dyn Write>,
+    rows: Option<Box<dyn Sink + 'a>>,
+}
+
+impl<'a> Screen<'a> {
+    fn new(printer: &'a Printer, bar: Bar, out: &'a mut dyn Write) -> Self {
+        Self { printer, style: printer.style(), bar: Some(bar), out: Some(out), rows: None }
+    }
+
+    fn show(&mut self, piece: Piece) -> std::io::Result<()> {
         match piece {
-            Some(Piece::Schema(schema)) => {
-                if prints_at_once {
-                    drop(bar.take());
+            Piece::Schema(schema) => {
+                // Rows of a table on a terminal are kept until the end, so the bar may stay; those of other formats are
+                // printed at once and would share the screen with it.
+                if std::io::stdout().is_terminal() && self.printer.format != OutputFormat::Table {
+                    self.bar = None;
                 }
-                if let Some(out) = out.take() {
-                    rows = Some(sink(printer.format, schema, &style, out)?);
+                if let Some(out) = self.out.take() {
+                    self.rows = Some(sink(self.printer.format, schema, &self.style, out)?);
                 }
             }
-            Some(Piece::Batch(batch)) => {
-                if let Some(rows) = &mut rows {
+            Piece::Batch(batch) => {
+                if let Some(rows) = &mut self.rows {
                     rows.batch(&batch)?;
                 }
             }
-            Some(Piece::Changed { verb, rows }) => {
-                drop(bar.take());
-                if printer.remarks() {
-                    eprintln!("{}", changed_line(verb, rows));
-                }
-            }
-            Some(Piece::Done { verb }) => {
-                drop(bar.take());
-                if printer.remarks() {
-                    eprintln!("{verb}");
-                }
-            }
-            None => break,
+            Piece::Changed { verb, rows } => self.remark(&changed_line(verb, rows)),
+            Piece::Done { verb } => self.remark(verb),
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self, line: &str) {
+        self.bar = None;
+        if self.printer.remarks() {
+            eprintln!("{line}");
         }
     }
-    drop(bar.take());
-    match task.await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            // The rows before the error are part of a stream; a table of them would look whole.
-            if let (Some(rows), true) = (&mut rows, printer.format != OutputFormat::Table) {
-                rows.end(false)?;
-            }
-            return Err(End::Sql(error));
-        }
-        Err(panic) => return Err(End::Other(Failure::input(anyhow::anyhow!("the statement ended unexpectedly: {panic}")))),
+
+    fn end(mut self, complete: bool) -> std::io::Result<()> {
+        self.bar = None;
+        self.rows.map_or(Ok(()), |mut rows| rows.end(complete))
     }
-    if let Some(mut rows) = rows {
-        rows.end(true)?;
-    }
-    Ok(())
 }
 
-async fn work(session: Arc<Session>, text: String, send: mpsc::Sender<Piece>) -> std::result::Result<(), SqlError> {
+async fn work(
+    session: Arc<Session>,
+    text: String,
+    send: mpsc::Sender<Piece>,
+) -> std::result::Result<(), SqlError> {
     let piece = match session.execute(&text).await? {
         Outcome::Count { verb, rows } => Piece::Changed { verb, rows },
         Outcome::Done { verb } => Piece::Done { verb },
@@ -263,7 +287,8 @@ pub(crate) fn reading(progress: &ProgressReading) -> Reading {
         label: if progress.phase.is_empty() { "running".into() } else { progress.phase.into() },
         rows: progress.rows.max(progress.rows_written),
         bytes: progress.bytes,
-        fraction: part(progress.bytes, progress.bytes_total).or_else(|| part(progress.rows, progress.rows_total)),
+        fraction: part(progress.bytes, progress.bytes_total)
+            .or_else(|| part(progress.rows, progress.rows_total)),
     }
 }
 
@@ -298,7 +323,9 @@ fn timing_line(elapsed: Duration, progress: &ProgressReading) -> String {
 /// A statement's error with its exit code and the place it points at.
 pub(crate) fn failure(error: SqlError, whole: &str, offset: usize) -> Failure {
     let statement = &whole[offset.min(whole.len())..];
-    let place = error.position().map(|position| point_at(whole, offset + byte_of(statement, position.line, position.column)));
+    let place = error
+        .position()
+        .map(|position| point_at(whole, offset + byte_of(statement, position.line, position.column)));
     let mut message = error.message().to_string();
     if let Some(name) = error.suggestion() {
         message.push_str(&format!("; did you mean {name}?"));
@@ -322,7 +349,8 @@ pub(crate) fn failure(error: SqlError, whole: &str, offset: usize) -> Failure {
 /// The byte at a line and a column, both counted from 1, columns in characters.
 fn byte_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    let within = text[start..].char_indices().nth(column.saturating_sub(1)).map_or(text.len() - start, |(at, _)| at);
+    let within =
+        text[start..].char_indices().nth(column.saturating_sub(1)).map_or(text.len() - start, |(at, _)| at);
     start + within
 }
 

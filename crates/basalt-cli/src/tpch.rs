@@ -74,7 +74,13 @@ pub(crate) fn path_of(dir: &Path, table: Table, format: TpchFormat) -> PathBuf {
 }
 
 /// Makes the file of one table.
-pub(crate) fn generate(dir: &Path, table: Table, scale: f64, format: TpchFormat, quiet: bool) -> Result<Written> {
+pub(crate) fn generate(
+    dir: &Path,
+    table: Table,
+    scale: f64,
+    format: TpchFormat,
+    quiet: bool,
+) -> Result<Written> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make directory {}", dir.display()))?;
     let path = path_of(dir, table, format);
     let unfinished = path.with_extension("unfinished");
@@ -89,7 +95,8 @@ pub(crate) fn generate(dir: &Path, table: Table, scale: f64, format: TpchFormat,
             reading
         })
     };
-    let file = File::create(&unfinished).with_context(|| format!("cannot create {}", unfinished.display()))?;
+    let file =
+        File::create(&unfinished).with_context(|| format!("cannot create {}", unfinished.display()))?;
     let done = match format {
         TpchFormat::Parquet => write_parquet(file, table, scale, &counters),
         TpchFormat::Csv | TpchFormat::Tbl => write_lines(file, table, scale, format, &counters),
@@ -127,14 +134,22 @@ fn write_parquet(file: File, table: Table, scale: f64, counters: &Counters) -> a
     })
 }
 
-fn write_lines(file: File, table: Table, scale: f64, format: TpchFormat, counters: &Counters) -> anyhow::Result<()> {
+fn write_lines(
+    file: File,
+    table: Table,
+    scale: f64,
+    format: TpchFormat,
+    counters: &Counters,
+) -> anyhow::Result<()> {
     let mut file = BufWriter::new(file);
     if format == TpchFormat::Csv {
         writeln!(file, "{}", table.csv_header())?;
     }
     let (send, receive) = sync_channel(BATCHES_WAITING);
     std::thread::scope(|threads| {
-        threads.spawn(move || table.lines(scale, format, BATCH_ROWS, &mut |lines, rows| send.send((lines, rows)).is_ok()));
+        threads.spawn(move || {
+            table.lines(scale, format, BATCH_ROWS, &mut |lines, rows| send.send((lines, rows)).is_ok())
+        });
         for (lines, _) in counted(receive, counters, |(_, rows): &(String, usize)| *rows) {
             file.write_all(lines.as_bytes())?;
             counters.bytes.fetch_add(lines.len() as u64, Ordering::Relaxed);

@@ -37,8 +37,8 @@ pub use basalt_hfile::typed::arrow_type;
 pub use basalt_model::schema::ColumnRef;
 pub use basalt_model::{SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
 pub use basalt_sql::{
-    BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Progress, ProgressReading,
-    RowRefusal, RowStream, Session, Split, SqlError, StatementText, split_statements,
+    BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Progress,
+    ProgressReading, RowRefusal, RowStream, Session, Split, SqlError, StatementText, split_statements,
 };
 pub use basalt_store::{CheckReport, Database, Durability, Env, Finding, OpenOptions, Severity};
 

@@ -31,7 +31,10 @@ pub(super) fn questions(scale: f64) -> Vec<Question> {
     parse(TEXT)
         .into_iter()
         .map(|question| Question {
-            title: question.title.replace("{offset}", &crate::output::grouped(offset)).replace("{key}", &key.to_string()),
+            title: question
+                .title
+                .replace("{offset}", &crate::output::grouped(offset))
+                .replace("{key}", &key.to_string()),
             sql: question.sql.replace("{offset}", &offset.to_string()).replace("{key}", &key.to_string()),
             ..question
         })
@@ -50,7 +53,9 @@ fn parse(text: &str) -> Vec<Question> {
             }),
             Some((key, value)) => {
                 // Remarks before the first question have a colon, too.
-                let Some(question) = questions.last_mut().filter(|question| question.sql.is_empty()) else { continue };
+                let Some(question) = questions.last_mut().filter(|question| question.sql.is_empty()) else {
+                    continue;
+                };
                 match (key, value) {
                     ("title", title) => question.title = title.into(),
                     ("run", "demo") => question.run = Run::Demo,

@@ -36,7 +36,8 @@ fn in_key_order(
     key: &[String],
     has_names: impl Fn() -> anyhow::Result<bool>,
 ) -> Result<Vec<Inferred>> {
-    let part_of = |column: &Inferred| key.iter().position(|part| part.trim().eq_ignore_ascii_case(&column.name));
+    let part_of =
+        |column: &Inferred| key.iter().position(|part| part.trim().eq_ignore_ascii_case(&column.name));
     if columns.iter().filter_map(part_of).is_sorted() {
         return Ok(columns);
     }
@@ -69,8 +70,11 @@ fn statement(table: &str, columns: &[Inferred], key: &[String]) -> Result<String
     for (i, part) in key.iter().enumerate() {
         let part = part.trim();
         if !columns.iter().any(|column| column.name.eq_ignore_ascii_case(part)) {
-            let known = columns.iter().map(|column| column.name.to_uppercase()).collect::<Vec<_>>().join(", ");
-            return Err(Failure::input(anyhow!("the primary key has a column {part}, which the file has not; it has {known}")));
+            let known =
+                columns.iter().map(|column| column.name.to_uppercase()).collect::<Vec<_>>().join(", ");
+            return Err(Failure::input(anyhow!(
+                "the primary key has a column {part}, which the file has not; it has {known}"
+            )));
         }
         if key[..i].iter().any(|earlier| earlier.trim().eq_ignore_ascii_case(part)) {
             return Err(Failure::input(anyhow!("the primary key has the column {part} twice")));

@@ -146,6 +146,9 @@ impl Sink for TableSink<'_> {
     }
 
     fn end(&mut self, complete: bool) -> io::Result<()> {
+        if !complete && self.rows == 0 {
+            return Ok(());
+        }
         let shown = self.kept.len() as u64;
         let plan = match self.flowing.take() {
             Some(plan) => plan,
@@ -161,7 +164,12 @@ impl Sink for TableSink<'_> {
 }
 
 /// Draws a small table of texts; the first `numbers_from` columns are text, the others numbers.
-pub(crate) fn render(headings: &[&str], rows: &[Vec<String>], numbers_from: usize, width: Option<usize>) -> String {
+pub(crate) fn render(
+    headings: &[&str],
+    rows: &[Vec<String>],
+    numbers_from: usize,
+    width: Option<usize>,
+) -> String {
     let widths: Vec<usize> = (0..headings.len())
         .map(|i| rows.iter().map(|row| row[i].width()).chain([headings[i].width()]).max().unwrap_or(0))
         .collect();
@@ -170,7 +178,9 @@ pub(crate) fn render(headings: &[&str], rows: &[Vec<String>], numbers_from: usiz
     plan.row(&mut text, |column, width| centred(headings[column], width));
     text.push_str(&plan.rule('├', '┼', '┤'));
     for row in rows {
-        plan.row(&mut text, |column, width| aligned(&shown(&row[column]), width, column >= numbers_from, true));
+        plan.row(&mut text, |column, width| {
+            aligned(&shown(&row[column]), width, column >= numbers_from, true)
+        });
     }
     text.push_str(&plan.rule('└', '┴', '┘'));
     text
@@ -190,7 +200,10 @@ fn shown(text: &str) -> String {
     if !text.chars().any(char::is_control) && text.len() <= CELL_CHARS_MAX {
         return text.into();
     }
-    text.chars().take(CELL_CHARS_MAX).flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    text.chars()
+        .take(CELL_CHARS_MAX)
+        .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
+        .collect()
 }
 
 fn count_line(rows: u64, shown: u64, columns: usize, plan: &Plan, complete: bool) -> String {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int64Array,
-    StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
+    Int64Array, StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
 };
 use arrow::ipc::reader::StreamReader;
 
@@ -53,12 +53,18 @@ fn one(array: ArrayRef) -> String {
 
 #[test]
 fn csv_quotes_what_needs_it_and_tells_null_from_empty() {
-    check(OutputFormat::Csv, "K,D,F,B,T\n1,-10.50,0.1,true,\"a,\"\"b\"\"\n|\t\\\"\n2,0.07,,false,\"\"\n3,,Infinity,,\n");
+    check(
+        OutputFormat::Csv,
+        "K,D,F,B,T\n1,-10.50,0.1,true,\"a,\"\"b\"\"\n|\t\\\"\n2,0.07,,false,\"\"\n3,,Infinity,,\n",
+    );
 }
 
 #[test]
 fn tsv_escapes() {
-    check(OutputFormat::Tsv, "K\tD\tF\tB\tT\n1\t-10.50\t0.1\ttrue\ta,\"b\"\\n|\\t\\\\\n2\t0.07\t\tfalse\t\n3\t\tInfinity\t\t\n");
+    check(
+        OutputFormat::Tsv,
+        "K\tD\tF\tB\tT\n1\t-10.50\t0.1\ttrue\ta,\"b\"\\n|\\t\\\\\n2\t0.07\t\tfalse\t\n3\t\tInfinity\t\t\n",
+    );
 }
 
 #[test]
@@ -134,13 +140,20 @@ fn lines_align_their_names() {
 #[test]
 fn arrow_reads_back() {
     let bytes = bytes_of(OutputFormat::Arrow, &TableStyle::default(), &[sample(), sample()], true);
-    let batches: Vec<_> = StreamReader::try_new(&bytes[..], None).expect("stream").map(Result::unwrap).collect();
+    let batches: Vec<_> =
+        StreamReader::try_new(&bytes[..], None).expect("stream").map(Result::unwrap).collect();
     assert_eq!(batches, [sample(), sample()]);
 }
 
 #[test]
 fn dates_and_times_look_as_in_phoenix() {
-    let millis = TimestampMillisecondArray::from(vec![0, -1, 951_782_400_000, 253_402_300_799_999, -62_135_596_800_000]);
+    let millis = TimestampMillisecondArray::from(vec![
+        0,
+        -1,
+        951_782_400_000,
+        253_402_300_799_999,
+        -62_135_596_800_000,
+    ]);
     assert_eq!(
         one(Arc::new(millis)),
         "1970-01-01 00:00:00.000 | 1969-12-31 23:59:59.999 | 2000-02-29 00:00:00.000 | 9999-12-31 23:59:59.999 | \

@@ -8,13 +8,13 @@
 use std::fmt::Write;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray,
-    LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array,
+    FixedSizeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow::datatypes::{
-    DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
@@ -34,7 +34,9 @@ pub(crate) fn kind_of(data_type: &DataType) -> Kind {
         DataType::Float16 | DataType::Float32 | DataType::Float64 => Kind::Float,
         other if other.is_numeric() => Kind::Number,
         DataType::Boolean => Kind::Boolean,
-        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) | DataType::Struct(_) => Kind::Other,
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) | DataType::Struct(_) => {
+            Kind::Other
+        }
         DataType::Dictionary(_, values) => match kind_of(values) {
             Kind::Other => Kind::Other,
             _ => Kind::Text,
@@ -88,13 +90,20 @@ pub(crate) enum ColumnText<'a> {
     Binary(&'a BinaryArray),
     BinaryView(&'a BinaryViewArray),
     FixedBinary(&'a FixedSizeBinaryArray),
-    Decimal { values: &'a Decimal128Array, scale: i8, trim: bool },
+    Decimal {
+        values: &'a Decimal128Array,
+        scale: i8,
+        trim: bool,
+    },
     Date(&'a PrimitiveArray<Date32Type>),
     Seconds(&'a PrimitiveArray<TimestampSecondType>),
     Millis(&'a PrimitiveArray<TimestampMillisecondType>),
     Micros(&'a PrimitiveArray<TimestampMicrosecondType>),
     Nanos(&'a PrimitiveArray<TimestampNanosecondType>),
-    Other { array: &'a dyn Array, formatter: ArrayFormatter<'a> },
+    Other {
+        array: &'a dyn Array,
+        formatter: ArrayFormatter<'a>,
+    },
     /// A type that Arrow cannot print; its name is shown instead of values.
     Unprintable(&'a dyn Array),
 }

@@ -3,7 +3,8 @@ use super::*;
 
 #[test]
 fn the_line_names_rows_bytes_rate_and_time_left() {
-    let reading = Reading { label: "orders".into(), rows: 1_250_000, bytes: 80_500_000, fraction: Some(0.25) };
+    let reading =
+        Reading { label: "orders".into(), rows: 1_250_000, bytes: 80_500_000, fraction: Some(0.25) };
     assert_eq!(
         describe(&reading, Duration::from_secs(5)),
         "orders  1,250,000 rows  80.5 MB  250k rows/s  25%  0:15 left"

@@ -94,7 +94,9 @@ fn format(argument: &str) -> Result<OutputFormat> {
 fn rows_max(argument: &str) -> Result<Option<usize>> {
     match argument {
         "all" => Ok(None),
-        number => number.parse().map(Some).map_err(|_| Failure::input(anyhow!(".maxrows takes a number or all"))),
+        number => {
+            number.parse().map(Some).map_err(|_| Failure::input(anyhow!(".maxrows takes a number or all")))
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use super::words::{COMMANDS, FUNCTIONS, KEYWORDS};
 
 /// Words behind which a table is named.
-const BEFORE_TABLES: &[&str] = &["FROM", "JOIN", "INTO", "TABLE", "DESCRIBE", ".SCHEMA", ".DESCRIBE", "\\D", ","];
+const BEFORE_TABLES: &[&str] =
+    &["FROM", "JOIN", "INTO", "TABLE", "DESCRIBE", ".SCHEMA", ".DESCRIBE", "\\D", ","];
 const MODES: &[&str] = &["arrow", "csv", "json", "jsonl", "line", "markdown", "table", "trash", "tsv"];
 
 /// A table and its columns.
@@ -27,12 +28,16 @@ impl NameCompleter {
         let tables = self.engine.database().tables();
         let named = tables.iter().map(|(_, table)| TableNames {
             table: table.name.to_string(),
-            columns: table.schema.iter().flat_map(|schema| {
-                schema.declared.iter().map(|column| match *column {
-                    ColumnRef::Key(i) => schema.key[i].name.clone(),
-                    ColumnRef::Column(i) => schema.columns[i].name.clone(),
+            columns: table
+                .schema
+                .iter()
+                .flat_map(|schema| {
+                    schema.declared.iter().map(|column| match *column {
+                        ColumnRef::Key(i) => schema.key[i].name.clone(),
+                        ColumnRef::Column(i) => schema.columns[i].name.clone(),
+                    })
                 })
-            }).collect(),
+                .collect(),
         });
         named.collect()
     }
@@ -58,7 +63,12 @@ impl Completer for NameCompleter {
 /// behind the cursor. What is offered is in the case that was typed.
 pub(super) fn candidates(before: &str, line: &str, names: &[TableNames]) -> (usize, Vec<String>) {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '\\' | '?' | '"');
-    let start = before.char_indices().rev().take_while(|(_, c)| is_word(*c)).last().map_or(before.len(), |(at, _)| at);
+    let start = before
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| is_word(*c))
+        .last()
+        .map_or(before.len(), |(at, _)| at);
     // A dot begins a command at the beginning of a line, and a column behind a table's name.
     let is_command = before.trim_start().starts_with(['.', '\\']);
     let start = if is_command && before[..start].trim() == "." { start - 1 } else { start };
@@ -74,7 +84,9 @@ pub(super) fn candidates(before: &str, line: &str, names: &[TableNames]) -> (usi
         if offered.is_empty() {
             offered.extend(columns_of(names, |table| mentions(line, table)));
         }
-    } else if BEFORE_TABLES.iter().any(|word| last_word(previous).eq_ignore_ascii_case(word)) && !typed_columns(previous) {
+    } else if BEFORE_TABLES.iter().any(|word| last_word(previous).eq_ignore_ascii_case(word))
+        && !typed_columns(previous)
+    {
         offered.extend(names.iter().map(|names| names.table.clone()));
     } else {
         offered.extend(columns_of(names, |table| mentions(line, table)));
@@ -112,11 +124,13 @@ fn last_word(text: &str) -> &str {
 /// True if a comma at the end of `text` separates columns, not tables: no FROM stands behind the last SELECT.
 fn typed_columns(text: &str) -> bool {
     let upper = text.to_uppercase();
-    text.ends_with(',') && (upper.rfind("FROM") <= upper.rfind("SELECT") || upper.rfind("BY") > upper.rfind("FROM"))
+    text.ends_with(',')
+        && (upper.rfind("FROM") <= upper.rfind("SELECT") || upper.rfind("BY") > upper.rfind("FROM"))
 }
 
 fn mentions(line: &str, table: &str) -> bool {
-    line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).any(|word| word.eq_ignore_ascii_case(table))
+    line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.')))
+        .any(|word| word.eq_ignore_ascii_case(table))
 }
 
 fn columns_of(names: &[TableNames], wanted: impl Fn(&str) -> bool) -> Vec<String> {

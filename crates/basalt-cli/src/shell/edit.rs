@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use basalt::{Engine, split_statements};
 use nu_ansi_term::{Color, Style};
 use reedline::{
-    ColumnarMenu, DefaultHinter, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt, PromptEditMode,
-    PromptHistorySearch, PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, ValidationResult, Validator,
-    default_emacs_keybindings,
+    ColumnarMenu, DefaultHinter, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Prompt,
+    PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu,
+    ValidationResult, Validator, default_emacs_keybindings,
 };
 
 use super::complete::NameCompleter;
@@ -42,7 +42,9 @@ pub(super) fn editor(engine: Engine) -> Result<Reedline> {
         editor = editor.with_highlighter(Box::new(SqlHighlighter)).with_hinter(Box::new(hint));
     }
     // A home that cannot be written to costs the history, not the shell.
-    if let Some(history) = history_file().and_then(|file| FileBackedHistory::with_file(HISTORY_LINES, file).ok()) {
+    if let Some(history) =
+        history_file().and_then(|file| FileBackedHistory::with_file(HISTORY_LINES, file).ok())
+    {
         editor = editor.with_history(Box::new(history));
     }
     Ok(editor)
@@ -67,7 +69,9 @@ impl Validator for StatementValidator {
 
 /// True if the text can be run as it stands.
 pub(super) fn is_complete(text: &str) -> bool {
-    text.trim().is_empty() || text.trim_start().starts_with(['.', '\\']) || !split_statements(text).is_incomplete()
+    text.trim().is_empty()
+        || text.trim_start().starts_with(['.', '\\'])
+        || !split_statements(text).is_incomplete()
 }
 
 /// `shop> `, and below it `   -> ` for the lines that follow.

@@ -12,7 +12,9 @@ pub(super) fn create_statement(table: &TableDescriptor) -> String {
     let key: Vec<String> = schema
         .key
         .iter()
-        .map(|column| format!("{}{}", quoted(&column.name), if column.order == SortOrder::Desc { " DESC" } else { "" }))
+        .map(|column| {
+            format!("{}{}", quoted(&column.name), if column.order == SortOrder::Desc { " DESC" } else { "" })
+        })
         .collect();
     lines.push(format!("CONSTRAINT pk PRIMARY KEY ({})", key.join(", ")));
     let name = table.name.to_string().split('.').map(quoted).collect::<Vec<_>>().join(".");

@@ -34,9 +34,15 @@ fn tables_follow_from() {
 
 #[test]
 fn columns_are_those_of_the_tables_in_the_statement() {
-    assert_eq!(offered("select | from orders"), "select [O_CUSTKEY O_ORDERKEY] from orders".replace(" from orders", ""));
+    assert_eq!(
+        offered("select | from orders"),
+        "select [O_CUSTKEY O_ORDERKEY] from orders".replace(" from orders", "")
+    );
     assert_eq!(offered("select o_custkey, o_o| from orders"), "select o_custkey, [o_orderkey]");
-    assert_eq!(offered("select 1 from lineitem where lineitem.|"), "select 1 from lineitem where lineitem.[L_ORDERKEY lower]");
+    assert_eq!(
+        offered("select 1 from lineitem where lineitem.|"),
+        "select 1 from lineitem where lineitem.[L_ORDERKEY lower]"
+    );
     assert_eq!(offered("select o_c|"), "select [o_custkey]");
 }
 
@@ -51,7 +57,12 @@ fn commands_are_completed_with_their_arguments() {
 #[test]
 fn a_statement_is_complete_at_its_semicolon() {
     assert!(is_complete("select 1;") && is_complete(".tables") && is_complete("\\d t") && is_complete("  "));
-    assert!(!is_complete("select 1") && !is_complete("select ';") && !is_complete("select 1 /* ; ") && !is_complete("a; b"));
+    assert!(
+        !is_complete("select 1")
+            && !is_complete("select ';")
+            && !is_complete("select 1 /* ; ")
+            && !is_complete("a; b")
+    );
 }
 
 #[test]
@@ -59,7 +70,9 @@ fn colours_cover_the_text_and_change_nothing() {
     let text = "SELECT 'it''s', \"q\" /* c */ FROM t WHERE ü > 1.5e3 -- end";
     let pieces = pieces(text);
     assert_eq!(pieces.iter().map(|(_, text)| *text).collect::<String>(), text);
-    let of = |kind| pieces.iter().filter(|(found, _)| *found == kind).map(|(_, text)| *text).collect::<Vec<_>>().join(" ");
+    let of = |kind| {
+        pieces.iter().filter(|(found, _)| *found == kind).map(|(_, text)| *text).collect::<Vec<_>>().join(" ")
+    };
     assert_eq!(of(Kind::Keyword), "SELECT FROM WHERE");
     assert_eq!(of(Kind::Literal), "'it' 's'");
     assert_eq!(of(Kind::Comment), "/* c */ -- end");

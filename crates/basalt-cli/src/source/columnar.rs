@@ -42,17 +42,28 @@ pub(super) struct ColumnarSource {
 }
 
 /// Opens a Parquet file.
-pub(super) fn parquet(path: &Path, name: String, target: &Target, read: Arc<AtomicU64>) -> anyhow::Result<ColumnarSource> {
+pub(super) fn parquet(
+    path: &Path,
+    name: String,
+    target: &Target,
+    read: Arc<AtomicU64>,
+) -> anyhow::Result<ColumnarSource> {
     let builder = parquet_builder(path)?;
     let rows = builder.metadata().file_metadata().num_rows().max(1);
     let schema = builder.schema().clone();
     let bytes_per_row = std::fs::metadata(path).map_or(0, |meta| meta.len()) as f64 / rows as f64;
-    let batches = builder.with_batch_size(BATCH_ROWS).build().with_context(|| format!("cannot read {name}"))?;
+    let batches =
+        builder.with_batch_size(BATCH_ROWS).build().with_context(|| format!("cannot read {name}"))?;
     ColumnarSource::try_new(Box::new(batches), &schema, name, target, bytes_per_row, read)
 }
 
 /// Opens an Arrow IPC file or stream; which of the two is told by its first bytes.
-pub(super) fn arrow(path: &Path, name: String, target: &Target, read: Arc<AtomicU64>) -> anyhow::Result<ColumnarSource> {
+pub(super) fn arrow(
+    path: &Path,
+    name: String,
+    target: &Target,
+    read: Arc<AtomicU64>,
+) -> anyhow::Result<ColumnarSource> {
     let (batches, schema) = arrow_batches(path)?;
     ColumnarSource::try_new(batches, &schema, name, target, 0.0, read)
 }
@@ -69,9 +80,12 @@ pub(super) fn arrow_schema(path: &Path) -> anyhow::Result<SchemaRef> {
 
 fn parquet_builder(path: &Path) -> anyhow::Result<ParquetRecordBatchReaderBuilder<File>> {
     if is_stdin(path) {
-        bail!("Parquet has its directory at the end, so it cannot be read from the standard input; give a file");
+        bail!(
+            "Parquet has its directory at the end, so it cannot be read from the standard input; give a file"
+        );
     }
-    ParquetRecordBatchReaderBuilder::try_new(file(path)?).with_context(|| format!("cannot read {} as Parquet", path.display()))
+    ParquetRecordBatchReaderBuilder::try_new(file(path)?)
+        .with_context(|| format!("cannot read {} as Parquet", path.display()))
 }
 
 fn arrow_batches(path: &Path) -> anyhow::Result<(Batches, SchemaRef)> {
@@ -110,7 +124,17 @@ impl ColumnarSource {
             }
         }
         let schema = schema_of(&columns);
-        Ok(Self { batches, file, positions, columns, schema, rows_read: 0, bytes_per_row, read, ended: false })
+        Ok(Self {
+            batches,
+            file,
+            positions,
+            columns,
+            schema,
+            rows_read: 0,
+            bytes_per_row,
+            read,
+            ended: false,
+        })
     }
 
     /// Casts every column; answers the batch of the good rows, and stops behind the last of them if a bad row stops the load.
@@ -152,7 +176,8 @@ impl Source for ColumnarSource {
     fn next_batch(&mut self, bad: &mut BadRows) -> anyhow::Result<Option<RecordBatch>> {
         while !self.ended {
             let Some(batch) = self.batches.next() else { break };
-            let batch = batch.with_context(|| format!("cannot read {} behind row {}", self.file, self.rows_read))?;
+            let batch =
+                batch.with_context(|| format!("cannot read {} behind row {}", self.file, self.rows_read))?;
             let good = self.conform(&batch, bad)?;
             self.rows_read += batch.num_rows() as u64;
             self.read.fetch_add((batch.num_rows() as f64 * self.bytes_per_row) as u64, Ordering::Relaxed);
@@ -167,23 +192,35 @@ impl Source for ColumnarSource {
 
 /// Why no value of the type `from` should go into a column of the type `to`.
 fn refusal(from: &DataType, to: SqlType) -> Option<String> {
-    if let (DataType::Decimal128(_, found) | DataType::Decimal256(_, found), SqlType::Decimal(size)) = (from, to) {
+    if let (DataType::Decimal128(_, found) | DataType::Decimal256(_, found), SqlType::Decimal(size)) =
+        (from, to)
+    {
         let (_, kept) = size.unwrap_or(BARE_DECIMAL);
         if *found > kept {
             return Some(format!("the file has {found} digits behind the point, {to} keeps {kept}"));
         }
     }
     let arrow_type = basalt::arrow_type(to);
-    let is_text = |data_type: &DataType| matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let is_bytes =
-        |data_type: &DataType| matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_));
+    let is_text =
+        |data_type: &DataType| matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_bytes = |data_type: &DataType| {
+        matches!(
+            data_type,
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)
+        )
+    };
     // Arrow would reinterpret the bytes of one as the other, and hex is what people mean.
     let mixes = is_text(from) && is_bytes(&arrow_type) || is_bytes(from) && is_text(&arrow_type);
-    (mixes || !can_cast_types(from, &arrow_type)).then(|| format!("the file has {from}, which {to} cannot hold"))
+    (mixes || !can_cast_types(from, &arrow_type))
+        .then(|| format!("the file has {from}, which {to} cannot hold"))
 }
 
 /// Casts a column and reports every row whose value does not fit.
-fn cast(array: &ArrayRef, column: &TargetColumn, wrong: &mut dyn FnMut(usize, String)) -> anyhow::Result<ArrayRef> {
+fn cast(
+    array: &ArrayRef,
+    column: &TargetColumn,
+    wrong: &mut dyn FnMut(usize, String),
+) -> anyhow::Result<ArrayRef> {
     let to = basalt::arrow_type(column.sql_type);
     let cast = if *array.data_type() == to {
         array.clone()
@@ -198,7 +235,9 @@ fn cast(array: &ArrayRef, column: &TargetColumn, wrong: &mut dyn FnMut(usize, St
         cast
     };
     if let (true, Some(why)) = (cast.logical_null_count() > 0, column.refuses_null()) {
-        (0..cast.len()).filter(|&row| cast.is_null(row) && array.is_null(row)).for_each(|row| wrong(row, why.into()));
+        (0..cast.len())
+            .filter(|&row| cast.is_null(row) && array.is_null(row))
+            .for_each(|row| wrong(row, why.into()));
     }
     check_range(&cast, column, wrong);
     check_length(&cast, column, wrong);
@@ -218,7 +257,10 @@ fn check_range(array: &ArrayRef, column: &TargetColumn, wrong: &mut dyn FnMut(us
     let sql_type = column.sql_type;
     let negative: Vec<usize> = match (sql_type, array.data_type()) {
         (UnsignedTinyInt | UnsignedSmallInt | UnsignedInt | UnsignedLong, data_type) => {
-            debug_assert!(integer_range(sql_type).is_some_and(|(min, _)| min == 0), "unsigned types begin at 0");
+            debug_assert!(
+                integer_range(sql_type).is_some_and(|(min, _)| min == 0),
+                "unsigned types begin at 0"
+            );
             let below = |row: &usize| match data_type {
                 DataType::Int8 => array.as_primitive::<Int8Type>().value(*row) < 0,
                 DataType::Int16 => array.as_primitive::<Int16Type>().value(*row) < 0,
@@ -227,7 +269,8 @@ fn check_range(array: &ArrayRef, column: &TargetColumn, wrong: &mut dyn FnMut(us
             };
             (0..array.len()).filter(|row| array.is_valid(*row)).filter(below).collect()
         }
-        (UnsignedFloat | UnsignedDouble | UnsignedDate | UnsignedTime | UnsignedTimestamp, _) => (0..array.len())
+        (UnsignedFloat | UnsignedDouble | UnsignedDate | UnsignedTime | UnsignedTimestamp, _) => (0..array
+            .len())
             .filter(|&row| array.is_valid(row) && value_text(array, row).starts_with("'-"))
             .collect(),
         _ => return,

@@ -45,7 +45,10 @@ pub(crate) fn has_names(path: &Path, options: &Options) -> anyhow::Result<bool> 
 
 /// The columns of the file at `path`.
 pub(crate) fn infer(path: &Path, options: &Options) -> anyhow::Result<Vec<Inferred>> {
-    ensure!(path != Path::new("-"), "--create has to read the file twice, which the standard input does not allow");
+    ensure!(
+        path != Path::new("-"),
+        "--create has to read the file twice, which the standard input does not allow"
+    );
     let columns = match options.format_of(path)? {
         InputFormat::Parquet => of_schema(columnar::parquet_schema(path)?.as_ref())?,
         InputFormat::Arrow => of_schema(columnar::arrow_schema(path)?.as_ref())?,
@@ -87,9 +90,9 @@ fn of_arrow(data_type: &DataType) -> Option<SqlType> {
         {
             SqlType::Decimal(Some((*precision, *scale)))
         }
-        DataType::Date32 | DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Second, _) => {
-            SqlType::Date
-        }
+        DataType::Date32
+        | DataType::Date64
+        | DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Second, _) => SqlType::Date,
         DataType::Timestamp(..) => SqlType::Timestamp,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Varchar(None),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => SqlType::Varbinary(None),
@@ -125,7 +128,8 @@ fn is_header(first: &[Option<String>], asked: Header) -> bool {
         Header::Auto => {
             let names: Vec<_> = first.iter().flatten().filter(|name| !name.is_empty()).collect();
             let distinct = names.iter().enumerate().all(|(i, name)| !names[..i].contains(name));
-            let all_texts = names.iter().all(|name| guess([name.as_str()].into_iter()) == SqlType::Varchar(None));
+            let all_texts =
+                names.iter().all(|name| guess([name.as_str()].into_iter()) == SqlType::Varchar(None));
             names.len() == first.len() && distinct && all_texts
         }
     }

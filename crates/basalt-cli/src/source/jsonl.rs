@@ -107,7 +107,8 @@ impl<R: Read + Send> Source for JsonSource<R> {
                     Ok(()) => rows += 1,
                     Err((column, reason)) => {
                         let place = format!("line {}", self.line);
-                        let row = BadRow { file: self.file.clone(), place, column, reason, raw: line.clone() };
+                        let row =
+                            BadRow { file: self.file.clone(), place, column, reason, raw: line.clone() };
                         self.ended = !bad.report(row)?;
                     }
                 }
@@ -122,7 +123,10 @@ impl<R: Read + Send> Source for JsonSource<R> {
 }
 
 /// Keys and values of the first `rows` objects, for guessing; the value of a text is `true`.
-pub(super) fn sample(input: impl Read, rows: usize) -> anyhow::Result<Vec<Vec<(String, Option<String>, bool)>>> {
+pub(super) fn sample(
+    input: impl Read,
+    rows: usize,
+) -> anyhow::Result<Vec<Vec<(String, Option<String>, bool)>>> {
     let mut sample = Vec::new();
     for line in BufReader::new(input).lines() {
         let line = line?;

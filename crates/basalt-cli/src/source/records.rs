@@ -179,7 +179,9 @@ impl Record<'_> {
         let text = std::str::from_utf8(&self.raw[span.start..span.end])?;
         Ok(match self.dialect {
             _ if text.is_empty() && !span.quoted => None,
-            Dialect::Csv { .. } if span.quoted && text.contains('"') => Some(text.replace("\"\"", "\"").into()),
+            Dialect::Csv { .. } if span.quoted && text.contains('"') => {
+                Some(text.replace("\"\"", "\"").into())
+            }
             Dialect::Tsv if text == "\\N" => None,
             Dialect::Tsv if text.contains('\\') => Some(unescaped(text).into()),
             _ => Some(text.into()),
@@ -208,7 +210,12 @@ fn unescaped(text: &str) -> String {
 
 /// Finds the end of the first record of `bytes` and the fields in it; `None` if the end is not there yet.
 /// Returns the length with the line end, and what is wrong with the quotes.
-fn split(bytes: &[u8], dialect: Dialect, at_end: bool, spans: &mut Vec<Span>) -> Option<(usize, Option<&'static str>)> {
+fn split(
+    bytes: &[u8],
+    dialect: Dialect,
+    at_end: bool,
+    spans: &mut Vec<Span>,
+) -> Option<(usize, Option<&'static str>)> {
     if bytes.is_empty() {
         return None;
     }
@@ -241,7 +248,8 @@ fn split(bytes: &[u8], dialect: Dialect, at_end: bool, spans: &mut Vec<Span>) ->
         }
         let stop_at = at + stop.unwrap_or(rest.len());
         let ends_record = stop.is_none() || bytes[stop_at] == b'\n';
-        let text_end = if ends_record && stop_at > at && bytes[stop_at - 1] == b'\r' { stop_at - 1 } else { stop_at };
+        let text_end =
+            if ends_record && stop_at > at && bytes[stop_at - 1] == b'\r' { stop_at - 1 } else { stop_at };
         if span.quoted {
             if text_end > at {
                 defect = Some("text follows a closing quote");

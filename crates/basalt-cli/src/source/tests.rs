@@ -18,7 +18,12 @@ pub(super) struct Loaded {
 
 /// K INTEGER NOT NULL PRIMARY KEY, D DECIMAL(5,2), V VARCHAR.
 pub(super) fn target() -> Target {
-    let column = |name: &str, sql_type, is_key| TargetColumn { name: name.into(), sql_type, is_key, nullable: !is_key };
+    let column = |name: &str, sql_type, is_key| TargetColumn {
+        name: name.into(),
+        sql_type,
+        is_key,
+        nullable: !is_key,
+    };
     Target {
         columns: vec![
             column("K", SqlType::Integer, true),
@@ -29,7 +34,12 @@ pub(super) fn target() -> Target {
 }
 
 /// Loads a file; a reject file, if asked for, lies in `dir`. Names in messages are without the directory.
-pub(super) fn load_file(dir: &Path, path: &Path, target: &Target, on_error: OnError) -> Result<Loaded, String> {
+pub(super) fn load_file(
+    dir: &Path,
+    path: &Path,
+    target: &Target,
+    on_error: OnError,
+) -> Result<Loaded, String> {
     let plain = |text: String| text.replace(&format!("{}/", dir.display()), "");
     let reject = dir.join("rejected");
     let on_error = if let OnError::Reject(_) = on_error { OnError::Reject(reject.clone()) } else { on_error };
@@ -96,7 +106,9 @@ fn a_bad_line_stops_the_load_behind_the_good_ones() {
     assert_eq!(loaded.rows, ["1,1.00,x"]);
     assert_eq!(
         loaded.stopped.as_deref(),
-        Some("a.csv, line 3, column D: '1.234' has more than 2 digits behind the point, which DECIMAL(5,2) cannot keep")
+        Some(
+            "a.csv, line 3, column D: '1.234' has more than 2 digits behind the point, which DECIMAL(5,2) cannot keep"
+        )
     );
 }
 
@@ -121,15 +133,31 @@ fn bytes_that_are_no_text_are_named() {
     std::fs::write(&path, b"1,1,\xff\n2,2,x\n").expect("directory is writable");
     let loaded = load_file(dir.path(), &path, &target(), OnError::Reject("".into())).expect("opens");
     assert_eq!(loaded.rows, ["2,2.00,x"]);
-    assert!(loaded.rejected.starts_with("# a.csv, line 1, column V: is not valid UTF-8\n"), "{}", loaded.rejected);
+    assert!(
+        loaded.rejected.starts_with("# a.csv, line 1, column V: is not valid UTF-8\n"),
+        "{}",
+        loaded.rejected
+    );
 }
 
 #[test]
 fn a_header_that_does_not_fit_is_refused() {
-    assert_eq!(refused("a.csv", "k,d,vv\n"), "a.csv has a column vv, which the table has not; did you mean V? (if its first line is data, say --header no)");
-    assert_eq!(refused("a.csv", "k,K,v\n"), "a.csv has the column K twice (if its first line is data, say --header no)");
-    assert_eq!(refused("a.csv", "v,d\nx,1\n"), "a.csv has no column K, which is part of the primary key (if its first line is data, say --header no)");
-    assert_eq!(refused("a.dat", ""), "cannot tell the format of a.dat by its name; say --format csv, tsv, tbl, jsonl, parquet or arrow");
+    assert_eq!(
+        refused("a.csv", "k,d,vv\n"),
+        "a.csv has a column vv, which the table has not; did you mean V? (if its first line is data, say --header no)"
+    );
+    assert_eq!(
+        refused("a.csv", "k,K,v\n"),
+        "a.csv has the column K twice (if its first line is data, say --header no)"
+    );
+    assert_eq!(
+        refused("a.csv", "v,d\nx,1\n"),
+        "a.csv has no column K, which is part of the primary key (if its first line is data, say --header no)"
+    );
+    assert_eq!(
+        refused("a.dat", ""),
+        "cannot tell the format of a.dat by its name; say --format csv, tsv, tbl, jsonl, parquet or arrow"
+    );
 }
 
 #[test]

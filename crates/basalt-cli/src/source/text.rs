@@ -167,10 +167,9 @@ fn take(record: &Record<'_>, columns: &[TargetColumn], collectors: &mut [Collect
     }
     let mut fields = Vec::with_capacity(columns.len());
     for (i, column) in columns.iter().enumerate() {
-        let field = record.field(i).map_err(|_| Wrong {
-            column: Some(column.name.clone()),
-            reason: "is not valid UTF-8".into(),
-        })?;
+        let field = record
+            .field(i)
+            .map_err(|_| Wrong { column: Some(column.name.clone()), reason: "is not valid UTF-8".into() })?;
         fields.push(field);
     }
     let mut values = Vec::with_capacity(columns.len());

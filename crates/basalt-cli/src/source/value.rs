@@ -57,9 +57,8 @@ pub(super) fn parse(sql_type: SqlType, text: &str) -> Result<Value<'_>, String> 
     }
     let not_a = || format!("{} is not {}", quoted(text), with_article(sql_type));
     match sql_type {
-        TinyInt | SmallInt | Integer | BigInt | UnsignedTinyInt | UnsignedSmallInt | UnsignedInt | UnsignedLong => {
-            integer(sql_type, trimmed)
-        }
+        TinyInt | SmallInt | Integer | BigInt | UnsignedTinyInt | UnsignedSmallInt | UnsignedInt
+        | UnsignedLong => integer(sql_type, trimmed),
         Float => trimmed.parse().map_err(|_| not_a()).and_then(|value| finite32(trimmed, value)),
         Double => trimmed.parse().map_err(|_| not_a()).and_then(|value| finite64(trimmed, value)),
         UnsignedFloat => trimmed
@@ -76,14 +75,18 @@ pub(super) fn parse(sql_type: SqlType, text: &str) -> Result<Value<'_>, String> 
                 DecimalError::NotANumber => not_a(),
                 DecimalError::TooLarge => format!("{} does not fit {sql_type}", quoted(text)),
                 DecimalError::TooFine => {
-                    format!("{} has more than {scale} digits behind the point, which {sql_type} cannot keep", quoted(text))
+                    format!(
+                        "{} has more than {scale} digits behind the point, which {sql_type} cannot keep",
+                        quoted(text)
+                    )
                 }
             })
         }
         Boolean => boolean(trimmed).map(Value::Boolean).ok_or_else(not_a),
-        Date | Time | UnsignedDate | UnsignedTime => {
-            instant(trimmed, 1_000).filter(|&at| at >= 0 || !is_unsigned(sql_type)).map(Value::Instant).ok_or_else(not_a)
-        }
+        Date | Time | UnsignedDate | UnsignedTime => instant(trimmed, 1_000)
+            .filter(|&at| at >= 0 || !is_unsigned(sql_type))
+            .map(Value::Instant)
+            .ok_or_else(not_a),
         Timestamp | UnsignedTimestamp => instant(trimmed, 1_000_000_000)
             .filter(|&at| at >= 0 || !is_unsigned(sql_type))
             .map(Value::Instant)
@@ -132,7 +135,12 @@ fn integer(sql_type: SqlType, text: &str) -> Result<Value<'static>, String> {
     let (min, max) = integer_range(sql_type).unwrap_or((i64::MIN, i64::MAX));
     match text.parse::<i64>() {
         Ok(value) if (min..=max).contains(&value) => Ok(Value::Integer(value)),
-        Err(error) if !matches!(error.kind(), std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow) => {
+        Err(error)
+            if !matches!(
+                error.kind(),
+                std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow
+            ) =>
+        {
             Err(format!("{} is not {}", quoted(text), with_article(sql_type)))
         }
         _ => Err(format!("{} does not fit {sql_type} ({min} to {max})", quoted(text))),
@@ -140,11 +148,19 @@ fn integer(sql_type: SqlType, text: &str) -> Result<Value<'static>, String> {
 }
 
 fn finite32(text: &str, value: f32) -> Result<Value<'static>, String> {
-    if value.is_infinite() && !names_infinity(text) { Err(format!("{} does not fit FLOAT", quoted(text))) } else { Ok(Value::Float(value)) }
+    if value.is_infinite() && !names_infinity(text) {
+        Err(format!("{} does not fit FLOAT", quoted(text)))
+    } else {
+        Ok(Value::Float(value))
+    }
 }
 
 fn finite64(text: &str, value: f64) -> Result<Value<'static>, String> {
-    if value.is_infinite() && !names_infinity(text) { Err(format!("{} does not fit DOUBLE", quoted(text))) } else { Ok(Value::Double(value)) }
+    if value.is_infinite() && !names_infinity(text) {
+        Err(format!("{} does not fit DOUBLE", quoted(text)))
+    } else {
+        Ok(Value::Double(value))
+    }
 }
 
 fn names_infinity(text: &str) -> bool {
@@ -166,7 +182,11 @@ fn varchar(text: &str, length: u32) -> Result<Value<'_>, String> {
     match text {
         "" => Ok(Value::Null),
         _ if fits => Ok(Value::Text(text)),
-        _ => Err(format!("{} has {} characters, VARCHAR({length}) takes {length}", quoted(text), text.chars().count())),
+        _ => Err(format!(
+            "{} has {} characters, VARCHAR({length}) takes {length}",
+            quoted(text),
+            text.chars().count()
+        )),
     }
 }
 
@@ -174,7 +194,9 @@ fn char(text: &str, length: u32) -> Result<Value<'_>, String> {
     let text = text.trim_end_matches(' ');
     match text {
         "" => Ok(Value::Null),
-        _ if !text.is_ascii() => Err(format!("{} has characters that CHAR cannot hold; take VARCHAR", quoted(text))),
+        _ if !text.is_ascii() => {
+            Err(format!("{} has characters that CHAR cannot hold; take VARCHAR", quoted(text)))
+        }
         _ if text.len() > length as usize => {
             Err(format!("{} has {} characters, CHAR({length}) takes {length}", quoted(text), text.len()))
         }
@@ -189,8 +211,9 @@ fn bytes(text: &str, length: Option<u32>) -> Result<Value<'static>, String> {
         [high, low] => Some(digit(high)? << 4 | digit(low)?),
         _ => None,
     });
-    let bytes: Vec<u8> =
-        pairs.collect::<Option<_>>().ok_or_else(|| format!("{} is not an even number of hex digits", quoted(text)))?;
+    let bytes: Vec<u8> = pairs
+        .collect::<Option<_>>()
+        .ok_or_else(|| format!("{} is not an even number of hex digits", quoted(text)))?;
     match length {
         Some(length) if bytes.len() > length as usize => {
             Err(format!("{} has {} bytes, the column takes {length}", quoted(text), bytes.len()))
@@ -209,7 +232,9 @@ enum DecimalError {
 /// The number scaled by 10^scale.
 fn decimal(text: &str, precision: u8, scale: i8) -> Result<Value<'static>, DecimalError> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| DecimalError::NotANumber)?),
+        Some((mantissa, exponent)) => {
+            (mantissa, exponent.parse::<i32>().map_err(|_| DecimalError::NotANumber)?)
+        }
         None => (text, 0),
     };
     let (negative, digits) = match mantissa.as_bytes() {
@@ -363,7 +388,9 @@ impl Collector {
             BigInt | UnsignedLong => Self::Int64(Int64Builder::new()),
             Float | UnsignedFloat => Self::Float(Float32Builder::new()),
             Double | UnsignedDouble => Self::Double(Float64Builder::new()),
-            Decimal(_) => Self::Decimal(Decimal128Builder::new().with_data_type(basalt::arrow_type(sql_type))),
+            Decimal(_) => {
+                Self::Decimal(Decimal128Builder::new().with_data_type(basalt::arrow_type(sql_type)))
+            }
             Boolean => Self::Boolean(BooleanBuilder::new()),
             Date | Time | UnsignedDate | UnsignedTime => Self::Millis(TimestampMillisecondBuilder::new()),
             Timestamp | UnsignedTimestamp => Self::Nanos(TimestampNanosecondBuilder::new()),

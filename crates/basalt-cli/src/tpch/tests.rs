@@ -12,7 +12,8 @@ fn written(table: Table, format: TpchFormat) -> (tempfile::TempDir, Written) {
 #[test]
 fn every_table_comes_in_every_format_with_the_same_rows() {
     for &table in Table::value_variants() {
-        let counts = [TpchFormat::Parquet, TpchFormat::Csv, TpchFormat::Tbl].map(|format| written(table, format).1.rows);
+        let counts = [TpchFormat::Parquet, TpchFormat::Csv, TpchFormat::Tbl]
+            .map(|format| written(table, format).1.rows);
         assert_eq!(counts, [counts[0]; 3], "{}", table.name());
         if table != Table::Lineitem {
             assert_eq!(counts[0], table.rows_estimate(0.001), "{}", table.name());
@@ -23,7 +24,8 @@ fn every_table_comes_in_every_format_with_the_same_rows() {
 #[test]
 fn parquet_reads_back() {
     let (_dir, file) = written(Table::Lineitem, TpchFormat::Parquet);
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).expect("made")).expect("parquet");
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(File::open(&file.path).expect("made")).expect("parquet");
     let names: Vec<_> = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names.join(","), Table::Lineitem.csv_header());
     let rows: usize = reader.build().expect("parquet").map(|batch| batch.expect("sound").num_rows()).sum();

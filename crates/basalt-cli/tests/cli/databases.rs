@@ -6,7 +6,8 @@ use std::process::Stdio;
 
 use crate::program::Place;
 
-const ROWS: &str = "CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR); UPSERT INTO t VALUES (1, 'one'), (2, 'two')";
+const ROWS: &str =
+    "CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR); UPSERT INTO t VALUES (1, 'one'), (2, 'two')";
 
 #[test]
 fn rows_are_there_when_the_database_is_opened_again() {

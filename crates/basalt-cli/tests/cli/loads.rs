@@ -30,7 +30,10 @@ fn what_sql_prints_loads_again() {
     let source = Place::with(ITEMS);
     source.sql("UPSERT INTO item VALUES (1, 1.5, 'lamp'), (2, NULL, 'chair')").expect_ok();
     for (format, name) in [("csv", "a.csv"), ("tsv", "a.tsv"), ("jsonl", "a.jsonl"), ("arrow", "a.arrow")] {
-        let output = source.command(&["sql", "db", "-c", "SELECT * FROM item", "--format", format]).output().expect("runs");
+        let output = source
+            .command(&["sql", "db", "-c", "SELECT * FROM item", "--format", format])
+            .output()
+            .expect("runs");
         let place = Place::with(ITEMS);
         place.write(name, output.stdout);
         place.run(&["load", "db", "item", name]).expect_ok();
@@ -69,9 +72,10 @@ const BAD: &str = "id,price,name\n1,1.50,lamp\n2,cheap,chair\n3,3,\"sofa, red\"\
 fn a_bad_line_stops_the_load_and_what_stood_before_is_kept() {
     let place = Place::with(ITEMS);
     place.write("bad.csv", BAD);
-    place
-        .run(&["load", "db", "item", "bad.csv"])
-        .expect_error(1, &["bad.csv, line 3, column PRICE: 'cheap' is not a DECIMAL(6,2)", "the row before it was loaded"]);
+    place.run(&["load", "db", "item", "bad.csv"]).expect_error(
+        1,
+        &["bad.csv, line 3, column PRICE: 'cheap' is not a DECIMAL(6,2)", "the row before it was loaded"],
+    );
     assert_eq!(place.rows("SELECT id FROM item"), ["1"]);
 }
 
@@ -81,7 +85,8 @@ fn bad_lines_are_skipped_and_counted() {
     place.write("bad.csv", BAD);
     let ran = place.run(&["load", "db", "item", "bad.csv", "--on-error", "skip"]);
     ran.expect_ok();
-    for words in ["3 rows", "4 left out", "bad.csv, line 5, column ID: is NULL, but part of the primary key"] {
+    for words in ["3 rows", "4 left out", "bad.csv, line 5, column ID: is NULL, but part of the primary key"]
+    {
         assert!(ran.err.contains(words), "{words:?} is missing in {ran:?}");
     }
     assert_eq!(place.rows("SELECT id, name FROM item ORDER BY id"), ["1,lamp", "3,\"sofa, red\"", "7,desk"]);

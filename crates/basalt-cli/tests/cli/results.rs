@@ -60,7 +60,8 @@ fn table() {
 #[test]
 fn arrow_is_a_stream_that_reads_back() {
     let place = Place::with(TABLE);
-    let output = place.command(&["sql", "db", "-c", "SELECT k FROM t", "--format", "arrow"]).output().expect("runs");
+    let output =
+        place.command(&["sql", "db", "-c", "SELECT k FROM t", "--format", "arrow"]).output().expect("runs");
     let reader = arrow::ipc::reader::StreamReader::try_new(&output.stdout[..], None).expect("a stream");
     assert_eq!(reader.map(|batch| batch.expect("sound").num_rows()).sum::<usize>(), 2);
 }
@@ -68,9 +69,17 @@ fn arrow_is_a_stream_that_reads_back() {
 #[test]
 fn statements_come_from_options_a_file_or_the_input() {
     let place = Place::new();
-    let two = ["sql", "db", "-c", "CREATE TABLE t (k INTEGER PRIMARY KEY)", "-c", "UPSERT INTO t VALUES (1); SELECT * FROM t"];
+    let two = [
+        "sql",
+        "db",
+        "-c",
+        "CREATE TABLE t (k INTEGER PRIMARY KEY)",
+        "-c",
+        "UPSERT INTO t VALUES (1); SELECT * FROM t",
+    ];
     place.run(&two).expect_ok();
-    place.write("more.sql", "-- two rows more\nUPSERT INTO t VALUES (2),\n (3);\nSELECT COUNT(*) AS n FROM t");
+    place
+        .write("more.sql", "-- two rows more\nUPSERT INTO t VALUES (2),\n (3);\nSELECT COUNT(*) AS n FROM t");
     let from_file = place.run(&["sql", "db", "-f", "more.sql", "--format", "csv"]);
     assert_eq!((from_file.code, from_file.out.as_str()), (0, "N\n3\n"), "{from_file:?}");
     let from_input = place.run_with(&["sql", "db", "--format", "csv"], "SELECT 1 AS a;\nSELECT 2 AS b;");
@@ -82,7 +91,10 @@ fn an_error_points_at_its_place_and_stops_the_rest() {
     let place = Place::with(TABLE);
     place.write("bad.sql", "SELECT 1 AS a;\n\nSELECT kk FROM t;\nSELECT 2 AS b;\n");
     let ran = place.run(&["sql", "db", "-f", "bad.sql", "--format", "csv"]);
-    ran.expect_error(1, &["bad.sql, statement at line 3", "KK", "did you mean K?", "line 3: SELECT kk FROM t;\n"]);
+    ran.expect_error(
+        1,
+        &["bad.sql, statement at line 3", "KK", "did you mean K?", "line 3: SELECT kk FROM t;\n"],
+    );
     assert_eq!(ran.out, "A\n1\n");
 }
 
@@ -113,7 +125,8 @@ fn timing_goes_to_stderr_one_line_a_statement() {
 #[test]
 fn a_reader_that_leaves_is_no_error() {
     let place = Place::new();
-    let series = "WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 200000) SELECT n FROM s";
+    let series =
+        "WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 200000) SELECT n FROM s";
     let mut child = place
         .command(&["sql", "db", "-c", series, "--format", "csv"])
         .stdout(Stdio::piped())
@@ -136,6 +149,9 @@ fn doubling_statements_run_again_and_again() {
     );
     for round in 1..=12 {
         place.sql("upsert into test select next value for pkey, rand(), rand() from test").expect_ok();
-        assert_eq!(place.rows("select count(*), count(distinct pk) from test"), [format!("{0},{0}", 1 << round)]);
+        assert_eq!(
+            place.rows("select count(*), count(distinct pk) from test"),
+            [format!("{0},{0}", 1 << round)]
+        );
     }
 }

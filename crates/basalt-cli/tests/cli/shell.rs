@@ -38,7 +38,8 @@ fn the_schema_that_is_shown_makes_the_same_table() {
 #[test]
 fn the_first_error_ends_a_script() {
     let place = Place::new();
-    let ran = place.run_with(&["db"], ".mode csv\nselect 1 as a;\nselect nothing from nowhere;\nselect 2 as b;\n");
+    let ran =
+        place.run_with(&["db"], ".mode csv\nselect 1 as a;\nselect nothing from nowhere;\nselect 2 as b;\n");
     ran.expect_error(1, &["standard input, statement at line 3", "NOWHERE"]);
     assert_eq!(ran.out, "A\n1\n");
     place.run_with(&["db"], ".tabels\n").expect_error(1, &["did you mean .tables?"]);
@@ -55,7 +56,10 @@ fn read_runs_a_file() {
 #[test]
 fn without_a_directory_the_database_is_temporary_and_leaves_nothing() {
     let place = Place::new();
-    let ran = place.run_with(&[], ".mode csv\ncreate table t (k integer primary key);\nupsert into t values (7);\nselect * from t;\n");
+    let ran = place.run_with(
+        &[],
+        ".mode csv\ncreate table t (k integer primary key);\nupsert into t values (7);\nselect * from t;\n",
+    );
     assert_eq!((ran.code, ran.out.as_str()), (0, "K\n7\n"), "{ran:?}");
     assert_eq!(place.files(""), Vec::<std::path::PathBuf>::new());
 }

@@ -17,5 +17,8 @@ fn placeholders_follow_the_scale_factor() {
     let questions = questions(0.01);
     assert!(questions.iter().all(|question| !question.sql.contains('{') && !question.title.contains('{')));
     let offset = questions.iter().find(|question| question.name == "offset").expect("known name");
-    assert_eq!((offset.title.as_str(), offset.sql.as_str()), ("LIMIT 10 OFFSET 50,000", "SELECT * FROM lineitem LIMIT 10 OFFSET 50000"));
+    assert_eq!(
+        (offset.title.as_str(), offset.sql.as_str()),
+        ("LIMIT 10 OFFSET 50,000", "SELECT * FROM lineitem LIMIT 10 OFFSET 50000")
+    );
 }

@@ -5,10 +5,14 @@ use super::*;
 
 fn check(table: &str, key: &[&str], expected: &str) {
     let column = |name: &str, sql_type| Inferred { name: name.into(), sql_type };
-    let columns =
-        [column("id", SqlType::BigInt), column("date", SqlType::Date), column("Price", SqlType::Decimal(Some((15, 2))))];
+    let columns = [
+        column("id", SqlType::BigInt),
+        column("date", SqlType::Date),
+        column("Price", SqlType::Decimal(Some((15, 2)))),
+    ];
     let key: Vec<String> = key.iter().map(|part| part.to_string()).collect();
-    match in_key_order(columns.into(), &key, || Ok(true)).and_then(|columns| statement(table, &columns, &key)) {
+    match in_key_order(columns.into(), &key, || Ok(true)).and_then(|columns| statement(table, &columns, &key))
+    {
         Ok(text) => assert_eq!(text, expected),
         Err(failure) => assert_eq!(failure.message(), expected),
     }

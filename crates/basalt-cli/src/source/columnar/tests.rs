@@ -78,19 +78,32 @@ fn what_can_never_fit_is_refused_at_once() {
     let mut wide = target();
     wide.columns[0].sql_type = SqlType::Boolean;
     let refused = loaded("parquet", &text_key, &wide, OnError::Skip);
-    assert_eq!(refused.map(|loaded| loaded.rows), Err("a.parquet, column K: the file has Date32, which BOOLEAN cannot hold".into()));
+    assert_eq!(
+        refused.map(|loaded| loaded.rows),
+        Err("a.parquet, column K: the file has Date32, which BOOLEAN cannot hold".into())
+    );
 }
 
 #[test]
 fn lengths_and_signs_are_checked() {
-    let column = |name: &str, sql_type| TargetColumn { name: name.into(), sql_type, is_key: false, nullable: true };
-    let target = Target { columns: vec![column("V", SqlType::Varchar(Some(1))), column("K", SqlType::UnsignedLong)] };
+    let column =
+        |name: &str, sql_type| TargetColumn { name: name.into(), sql_type, is_key: false, nullable: true };
+    let target =
+        Target { columns: vec![column("V", SqlType::Varchar(Some(1))), column("K", SqlType::UnsignedLong)] };
     let rows = batch(vec![
         ("V", Arc::new(StringArray::from(vec!["ä", "ab", "c"]))),
         ("K", Arc::new(Int64Array::from(vec![1, 2, -3]))),
     ]);
     let loaded = loaded("parquet", &rows, &target, OnError::Reject("".into())).expect("opens");
     assert_eq!(loaded.rows, ["ä,1"]);
-    assert!(loaded.rejected.contains("row 2, column V: has 2 characters, VARCHAR(1) takes 1"), "{}", loaded.rejected);
-    assert!(loaded.rejected.contains("row 3, column K: '-3' does not fit UNSIGNED_LONG"), "{}", loaded.rejected);
+    assert!(
+        loaded.rejected.contains("row 2, column V: has 2 characters, VARCHAR(1) takes 1"),
+        "{}",
+        loaded.rejected
+    );
+    assert!(
+        loaded.rejected.contains("row 3, column K: '-3' does not fit UNSIGNED_LONG"),
+        "{}",
+        loaded.rejected
+    );
 }

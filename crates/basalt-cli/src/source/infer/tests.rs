@@ -7,9 +7,11 @@ fn check(name: &str, text: &str, expected: &str) {
     std::fs::write(&path, text).expect("directory is writable");
     let options = Options { format: None, delimiter: None, header: Header::Auto };
     let shown = match infer(&path, &options) {
-        Ok(columns) => {
-            columns.iter().map(|column| format!("{} {}", column.name, column.sql_type)).collect::<Vec<_>>().join(", ")
-        }
+        Ok(columns) => columns
+            .iter()
+            .map(|column| format!("{} {}", column.name, column.sql_type))
+            .collect::<Vec<_>>()
+            .join(", "),
         Err(error) => format!("{error:#}").replace(&format!("{}/", dir.path().display()), ""),
     };
     assert_eq!(shown, expected);

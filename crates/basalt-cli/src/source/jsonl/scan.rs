@@ -69,7 +69,10 @@ impl<'a> Scanner<'a> {
             Some(c) if !c.is_control() => format!("'{c}'"),
             _ => "the end of the line".into(),
         };
-        format!("is not a JSON object: expected {expected} at character {}, found {found}", self.characters() + 1)
+        format!(
+            "is not a JSON object: expected {expected} at character {}, found {found}",
+            self.characters() + 1
+        )
     }
 
     fn characters(&self) -> usize {
@@ -95,7 +98,10 @@ impl<'a> Scanner<'a> {
     /// A number, `true`, `false` or `null`.
     fn word(&mut self) -> Result<&'a str, String> {
         let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')) {
+        while self
+            .peek()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        {
             self.at += 1;
         }
         let word = &self.text[start..self.at];
@@ -206,8 +212,13 @@ impl<'a> Scanner<'a> {
     }
 
     fn hex4(&mut self) -> Result<u32, String> {
-        let digits = self.text.get(self.at..self.at + 4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or_else(|| self.wrong("four hex digits"))?;
+        let digits = self
+            .text
+            .get(self.at..self.at + 4)
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code = digits
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+            .ok_or_else(|| self.wrong("four hex digits"))?;
         self.at += 4;
         Ok(code)
     }

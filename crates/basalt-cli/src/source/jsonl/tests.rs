@@ -10,7 +10,8 @@ fn keys_are_columns_and_what_is_missing_is_null() {
 
 #[test]
 fn bad_lines_are_named() {
-    let text = "{\"K\":1}\n{\"K\":\"x\"}\n{\"K\":3,\"W\":1}\n{\"D\":1}\n{\"K\":4,\"K\":4}\nnothing\n{\"K\":5}\n";
+    let text =
+        "{\"K\":1}\n{\"K\":\"x\"}\n{\"K\":3,\"W\":1}\n{\"D\":1}\n{\"K\":4,\"K\":4}\nnothing\n{\"K\":5}\n";
     let loaded = loaded("a.jsonl", text, &target(), OnError::Reject("".into()));
     assert_eq!(loaded.rows, ["1,,", "5,,"]);
     assert_eq!(

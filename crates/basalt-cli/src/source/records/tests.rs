@@ -21,7 +21,8 @@ fn records(dialect: Dialect, text: &str) -> Vec<String> {
         let mut records = Records::new(Trickle(text.as_bytes(), step), dialect);
         let mut shown = Vec::new();
         while let Some(record) = records.next_record().expect("memory") {
-            let fields = (0..record.len()).map(|i| record.field(i).expect("UTF-8").map_or("-".into(), Cow::into_owned));
+            let fields = (0..record.len())
+                .map(|i| record.field(i).expect("UTF-8").map_or("-".into(), Cow::into_owned));
             let fields: Vec<String> = fields.collect();
             let defect = record.defect.map_or(String::new(), |defect| format!(" !{defect}"));
             shown.push(format!("{}: {}{defect}", record.line, fields.join("|")));

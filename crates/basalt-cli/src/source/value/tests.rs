@@ -10,7 +10,11 @@ fn integers_must_fit() {
     check(SqlType::Integer, " -17 ", Ok(Value::Integer(-17)));
     check(SqlType::TinyInt, "128", Err("'128' does not fit TINYINT (-128 to 127)"));
     check(SqlType::UnsignedInt, "-1", Err("'-1' does not fit UNSIGNED_INT (0 to 2147483647)"));
-    check(SqlType::BigInt, "9223372036854775808", Err("'9223372036854775808' does not fit BIGINT (-9223372036854775808 to 9223372036854775807)"));
+    check(
+        SqlType::BigInt,
+        "9223372036854775808",
+        Err("'9223372036854775808' does not fit BIGINT (-9223372036854775808 to 9223372036854775807)"),
+    );
     check(SqlType::Integer, "1x", Err("'1x' is not an INTEGER"));
     check(SqlType::Integer, "", Ok(Value::Null));
 }
@@ -21,7 +25,11 @@ fn decimals_are_exact() {
     check(money, "-123.4", Ok(Value::Decimal(-12_340)));
     check(money, "1.5e2", Ok(Value::Decimal(15_000)));
     check(money, "1.500", Ok(Value::Decimal(150)));
-    check(money, "1.505", Err("'1.505' has more than 2 digits behind the point, which DECIMAL(5,2) cannot keep"));
+    check(
+        money,
+        "1.505",
+        Err("'1.505' has more than 2 digits behind the point, which DECIMAL(5,2) cannot keep"),
+    );
     check(money, "1000", Err("'1000' does not fit DECIMAL(5,2)"));
     check(money, "1e40", Err("'1e40' does not fit DECIMAL(5,2)"));
     check(money, "0e999999999", Ok(Value::Decimal(0)));
@@ -69,9 +77,31 @@ fn bytes_are_hex() {
 fn collectors_have_the_types_of_the_engine() {
     use SqlType::*;
     for sql_type in [
-        TinyInt, SmallInt, Integer, BigInt, UnsignedTinyInt, UnsignedSmallInt, UnsignedInt, UnsignedLong, Float, Double,
-        UnsignedFloat, UnsignedDouble, Decimal(Some((12, 2))), Decimal(None), Boolean, Date, Time, Timestamp,
-        UnsignedDate, UnsignedTime, UnsignedTimestamp, Char(3), Varchar(None), Binary(2), Varbinary(None),
+        TinyInt,
+        SmallInt,
+        Integer,
+        BigInt,
+        UnsignedTinyInt,
+        UnsignedSmallInt,
+        UnsignedInt,
+        UnsignedLong,
+        Float,
+        Double,
+        UnsignedFloat,
+        UnsignedDouble,
+        Decimal(Some((12, 2))),
+        Decimal(None),
+        Boolean,
+        Date,
+        Time,
+        Timestamp,
+        UnsignedDate,
+        UnsignedTime,
+        UnsignedTimestamp,
+        Char(3),
+        Varchar(None),
+        Binary(2),
+        Varbinary(None),
     ] {
         let mut collector = Collector::new(sql_type);
         collector.append(&Value::Null);

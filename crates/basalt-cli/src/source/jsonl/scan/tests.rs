@@ -26,9 +26,18 @@ fn escapes_are_resolved() {
 fn what_is_no_object_is_named_with_its_place() {
     assert_eq!(shown("[1]"), "is not a JSON object: expected '{' at character 1, found '['");
     assert_eq!(shown("{\"a\":tru}"), "is not a JSON object: expected a value at character 6, found 't'");
-    assert_eq!(shown("{\"ä\":1"), "is not a JSON object: expected '}' at character 7, found the end of the line");
-    assert_eq!(shown("{\"a\":1} x"), "is not a JSON object: expected the end of the line at character 9, found 'x'");
-    assert_eq!(shown("{\"a\":\"\\ud800\"}"), "is not a JSON object: expected a character behind \\u at character 13, found '\"'");
+    assert_eq!(
+        shown("{\"ä\":1"),
+        "is not a JSON object: expected '}' at character 7, found the end of the line"
+    );
+    assert_eq!(
+        shown("{\"a\":1} x"),
+        "is not a JSON object: expected the end of the line at character 9, found 'x'"
+    );
+    assert_eq!(
+        shown("{\"a\":\"\\ud800\"}"),
+        "is not a JSON object: expected a character behind \\u at character 13, found '\"'"
+    );
     assert!(shown(&format!("{{\"a\":{}", "[".repeat(100_000))).contains("nested deeper"));
 }
 
