@@ -78,7 +78,7 @@ impl Engine {
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()?;
         let state = SessionStateBuilder::new_with_default_features()
-            .with_config(config(options.threads.max(1)))
+            .with_config(config(options.threads.max(1), options.memory_bytes))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
             .with_analyzer_rules(vec![
@@ -121,7 +121,10 @@ impl Engine {
     }
 }
 
-fn config(threads: usize) -> SessionConfig {
+/// Memory that a sort keeps for merging what it spilled, at most.
+const MERGE_BYTES_MAX: u64 = 10 << 20;
+
+fn config(threads: usize, memory_bytes: u64) -> SessionConfig {
     let mut config = SessionConfig::new().with_target_partitions(threads).with_batch_size(BATCH_ROWS);
     let options = config.options_mut();
     // Names were folded with the tokens.
@@ -133,6 +136,9 @@ fn config(threads: usize) -> SessionConfig {
     options.optimizer.prefer_existing_sort = true;
     // A scan that is worth several threads has several partitions.
     options.optimizer.enable_round_robin_repartition = false;
+    // Each partition of a sort sets this aside at once; together they may not take all there is.
+    let merge_bytes = (memory_bytes / (threads as u64 * 8)).min(MERGE_BYTES_MAX);
+    options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
     config
 }
 

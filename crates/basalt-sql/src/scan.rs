@@ -8,7 +8,6 @@
 
 mod exec;
 mod partition;
-mod rows;
 
 use std::sync::Arc;
 
@@ -29,7 +28,6 @@ use crate::error::SqlError;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
 pub(crate) use exec::BasaltScan;
-pub(crate) use rows::RowScan;
 
 /// Rows per batch.
 pub(crate) const BATCH_ROWS: usize = 8_192;

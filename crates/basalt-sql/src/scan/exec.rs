@@ -6,11 +6,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::{KeyRange, SortOrder, TableDescriptor, TableId, TableSchema};
 use basalt_store::Snapshot;
+use basalt_store::read::RowScan;
 use bytes::Bytes;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -32,7 +34,6 @@ use futures::stream;
 
 use super::BATCH_ROWS;
 use super::partition::{self, Partition};
-use super::rows::RowScan;
 use crate::error::SqlError;
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
@@ -257,7 +258,7 @@ impl Reader {
                 spec.progress.expect(rows / spec.partitions_max.max(1) as u64, partition.bytes);
                 let schema = table_schema(&spec.descriptor);
                 let batch_rows = BATCH_ROWS.min(rows_left.max(1));
-                let scan = RowScan::open(&spec.snapshot, spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
+                let scan = spec.snapshot.rows(spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
                 Source::Ranges { scan, bytes_before: 0, blocks_before: 0 }
             }
         };
@@ -271,7 +272,7 @@ impl Reader {
         let timer = self.counters.baseline.elapsed_compute().clone();
         let _running = timer.timer();
         let batch = match &mut self.source {
-            Source::Ranges { scan, .. } => scan.next_batch()?,
+            Source::Ranges { scan, .. } => scan.next().transpose()?,
             Source::Points { next } => {
                 let Access::Points(keys) = &self.spec.access.access else { return Ok(None) };
                 let from = *next;
@@ -289,7 +290,9 @@ impl Reader {
     fn count(&mut self, rows: usize) {
         let mut bytes = 0;
         if let Source::Ranges { scan, bytes_before, blocks_before } = &mut self.source {
-            let (bytes_now, blocks_now) = scan.counted();
+            let read = scan.counters();
+            let bytes_now = read.bytes_read.load(Relaxed);
+            let blocks_now = read.blocks_read.load(Relaxed) + read.blocks_cached.load(Relaxed);
             bytes = bytes_now - *bytes_before;
             self.counters.bytes.add(bytes as usize);
             self.counters.blocks.add((blocks_now - *blocks_before) as usize);

@@ -17,7 +17,6 @@ use datafusion::arrow::util::display::array_value_to_string;
 use super::Record;
 use crate::dialect::Name;
 use crate::error::{SqlError, code, nearest};
-use crate::scan::RowScan;
 
 const FAMILY: &str = "0";
 const EMPTY_QUALIFIER: &[u8] = b"_0";
@@ -188,8 +187,8 @@ pub(crate) fn names(database: &Database) -> Result<Vec<SequenceName>, SqlError> 
     let schema = descriptor().schema.expect("set above");
     let mut names = vec![];
     let key = [1, 2].map(basalt_model::schema::ColumnRef::Key);
-    let mut rows = RowScan::open(&database.snapshot(), table, &schema, &key, vec![KeyRange::all()], 1_024)?;
-    while let Some(batch) = rows.next_batch()? {
+    for batch in database.snapshot().rows(table, &schema, &key, vec![KeyRange::all()], 1_024)? {
+        let batch = batch?;
         let text = |column: usize, row: usize| array_value_to_string(batch.column(column), row).unwrap_or_default();
         names.extend((0..batch.num_rows()).map(|row| SequenceName { schema: text(0, row), name: text(1, row) }));
     }
