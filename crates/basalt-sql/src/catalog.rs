@@ -14,7 +14,10 @@ use datafusion::common::cast::as_string_array;
 use crate::error::{SqlError, code, nearest};
 
 /// The table, or an error with the nearest name.
-pub(crate) fn find(database: &Database, name: &TableName) -> Result<(TableId, Arc<TableDescriptor>), SqlError> {
+pub(crate) fn find(
+    database: &Database,
+    name: &TableName,
+) -> Result<(TableId, Arc<TableDescriptor>), SqlError> {
     match database.table(name) {
         Ok(found) => Ok(found),
         Err(basalt_store::Error::NoSuchTable { .. }) => Err(not_found(database, name)),
@@ -29,14 +32,19 @@ fn not_found(database: &Database, name: &TableName) -> SqlError {
 }
 
 /// SHOW TABLES: schema and name, sorted, without those of the system unless asked for by schema.
-pub(crate) fn show_tables(database: &Database, schema: Option<&str>, like: Option<&str>) -> Result<RecordBatch, SqlError> {
+pub(crate) fn show_tables(
+    database: &Database,
+    schema: Option<&str>,
+    like: Option<&str>,
+) -> Result<RecordBatch, SqlError> {
     let mut names: Vec<_> = database.tables().into_iter().map(|(_, table)| table.name.clone()).collect();
     names.retain(|name| match schema {
         Some(schema) => name.namespace == schema,
         None => name.namespace != "SYSTEM",
     });
     names.sort();
-    let schemas = names.iter().map(|name| Some(name.namespace.as_str()).filter(|&schema| schema != DEFAULT_NAMESPACE));
+    let schemas =
+        names.iter().map(|name| Some(name.namespace.as_str()).filter(|&schema| schema != DEFAULT_NAMESPACE));
     let schemas: StringArray = schemas.collect();
     let tables: StringArray = names.iter().map(|name| Some(name.name.as_str())).collect();
     let batch = text_batch(&["TABLE_SCHEM", "TABLE_NAME"], vec![schemas, tables])?;
@@ -49,7 +57,9 @@ pub(crate) fn show_tables(database: &Database, schema: Option<&str>, like: Optio
 fn keep_like(batch: RecordBatch, pattern: &str) -> Result<RecordBatch, SqlError> {
     use datafusion::arrow::array::Scalar;
     use datafusion::arrow::compute::{filter_record_batch, kernels::comparison::like};
-    let translated = |error: datafusion::arrow::error::ArrowError| SqlError::from(datafusion::error::DataFusionError::from(error));
+    let translated = |error: datafusion::arrow::error::ArrowError| {
+        SqlError::from(datafusion::error::DataFusionError::from(error))
+    };
     let pattern = Scalar::new(StringArray::from(vec![pattern]));
     let matching = like(as_string_array(batch.column(1))?, &pattern).map_err(translated)?;
     filter_record_batch(&batch, &matching).map_err(translated)
@@ -58,7 +68,10 @@ fn keep_like(batch: RecordBatch, pattern: &str) -> Result<RecordBatch, SqlError>
 /// DESCRIBE: one row per column in declared order.
 pub(crate) fn describe(table: &TableDescriptor) -> Result<RecordBatch, SqlError> {
     let Some(schema) = &table.schema else {
-        return Err(SqlError::statement(format!("table {} was made without SQL and has no columns", table.name)));
+        return Err(SqlError::statement(format!(
+            "table {} was made without SQL and has no columns",
+            table.name
+        )));
     };
     let mut rows: [Vec<Option<String>>; 5] = Default::default();
     for &column in schema.declared_order() {

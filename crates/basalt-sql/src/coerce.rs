@@ -52,7 +52,11 @@ pub(crate) fn coerce(values: &ArrayRef, target: SqlType) -> Result<ArrayRef, Ref
         | (Kind::Binary, Kind::Binary)
         | (Kind::Date, Kind::Date)
         | (Kind::Boolean, Kind::Boolean) => convert(values, target, &wanted),
-        _ => Err(types_differ(&format!("{target} cannot take a value of type {}{}", readable_type(&found), advice(&found, target)))),
+        _ => Err(types_differ(&format!(
+            "{target} cannot take a value of type {}{}",
+            readable_type(&found),
+            advice(&found, target)
+        ))),
     }
 }
 
@@ -88,7 +92,9 @@ fn advice(found: &DataType, target: SqlType) -> String {
     match (kind(found), kind(&arrow_type(target))) {
         (Kind::Text, Kind::Date) => format!("; write {target} '...' or use CAST"),
         (Kind::Float, Kind::Integer) => "; use CAST, ROUND or FLOOR".to_owned(),
-        (Kind::Text, Kind::Integer | Kind::Float | Kind::Decimal) => "; leave the quotes away or use CAST".to_owned(),
+        (Kind::Text, Kind::Integer | Kind::Float | Kind::Decimal) => {
+            "; leave the quotes away or use CAST".to_owned()
+        }
         _ => String::new(),
     }
 }
@@ -99,8 +105,12 @@ fn types_differ(message: &str) -> Refusal {
 
 fn out_of_range(values: &ArrayRef, row: usize, target: SqlType) -> Refusal {
     let value = array_value_to_string(values, row).unwrap_or_else(|_| "the value".to_owned());
-    let code = if matches!(target, SqlType::Decimal(_)) { code::DATA_EXCEEDS_CAPACITY } else { code::TYPE_MISMATCH };
-    Refusal { row: Some(row), error: SqlError::coded(code, format!("value {value} is out of range for {target}")) }
+    let code =
+        if matches!(target, SqlType::Decimal(_)) { code::DATA_EXCEEDS_CAPACITY } else { code::TYPE_MISMATCH };
+    Refusal {
+        row: Some(row),
+        error: SqlError::coded(code, format!("value {value} is out of range for {target}")),
+    }
 }
 
 /// Casts; a value that the cast turns into NULL did not fit.
@@ -109,7 +119,8 @@ fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<Arra
         return Ok(Arc::clone(values));
     }
     let options = CastOptions { safe: true, ..CastOptions::default() };
-    let converted = cast_with_options(values, wanted, &options).map_err(|error| types_differ(&error.to_string()))?;
+    let converted =
+        cast_with_options(values, wanted, &options).map_err(|error| types_differ(&error.to_string()))?;
     if let Some(row) = first_lost(values, &converted) {
         return Err(out_of_range(values, row, target));
     }
@@ -131,8 +142,10 @@ fn first_lost(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {
 /// DOUBLE to FLOAT turns what is too large into infinity.
 fn first_overflow(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {
     use datafusion::arrow::datatypes::{Float32Type, Float64Type};
-    let (before, after) = (before.as_primitive_opt::<Float64Type>()?, after.as_primitive_opt::<Float32Type>()?);
-    (0..before.len()).find(|&row| before.is_valid(row) && before.value(row).is_finite() && !after.value(row).is_finite())
+    let (before, after) =
+        (before.as_primitive_opt::<Float64Type>()?, after.as_primitive_opt::<Float32Type>()?);
+    (0..before.len())
+        .find(|&row| before.is_valid(row) && before.value(row).is_finite() && !after.value(row).is_finite())
 }
 
 fn as_decimal128(values: &ArrayRef) -> Result<(ArrayRef, i8), Refusal> {

@@ -53,14 +53,24 @@ fn describe(statement: &CreateTable, warnings: &mut Vec<String>) -> Result<Table
     }
     if statement.immutable {
         options.attributes.insert("IMMUTABLE_ROWS".to_owned(), "true".to_owned());
-        warnings.push("IMMUTABLE has no effect; rows can be changed and are stored one cell per column".to_owned());
+        warnings.push(
+            "IMMUTABLE has no effect; rows can be changed and are stored one cell per column".to_owned(),
+        );
     }
     let schema = schema(statement, &options)?;
-    let families: Vec<FamilyDescriptor> = schema.families().into_iter().map(|family| options.family(family)).collect();
+    let families: Vec<FamilyDescriptor> =
+        schema.families().into_iter().map(|family| options.family(family)).collect();
     if let Some(family) = options.unknown_family(&schema.families()) {
-        return Err(SqlError::statement(format!("an option is given for column family {family}, which has no column")));
+        return Err(SqlError::statement(format!(
+            "an option is given for column family {family}, which has no column"
+        )));
     }
-    Ok(TableDescriptor { name: statement.name.table(), families, schema: Some(schema), attributes: options.attributes })
+    Ok(TableDescriptor {
+        name: statement.name.table(),
+        families,
+        schema: Some(schema),
+        attributes: options.attributes,
+    })
 }
 
 fn schema(statement: &CreateTable, options: &TableOptions) -> Result<TableSchema, SqlError> {
@@ -93,13 +103,18 @@ fn column(column: &ColumnDef) -> Result<ColumnDefinition, SqlError> {
 }
 
 fn key(statement: &CreateTable) -> Result<Vec<KeyPart>, SqlError> {
-    let inline: Vec<_> =
-        statement.columns.iter().filter_map(|column| Some((&column.name.name, column.primary_key?))).collect();
+    let inline: Vec<_> = statement
+        .columns
+        .iter()
+        .filter_map(|column| Some((&column.name.name, column.primary_key?)))
+        .collect();
     let part = |name: &String, order: SortOrder| KeyPart { name: name.clone(), order };
     match (&statement.primary_key, inline.as_slice()) {
         (Some(key), []) => Ok(key.iter().map(|(name, order)| part(name, *order)).collect()),
         (None, [(name, order)]) => Ok(vec![part(name, *order)]),
         (None, []) => Err(SqlError::coded(code::PRIMARY_KEY_MISSING, "a table needs a primary key")),
-        _ => Err(SqlError::statement("the table has more than one PRIMARY KEY; use one CONSTRAINT with all key columns")),
+        _ => Err(SqlError::statement(
+            "the table has more than one PRIMARY KEY; use one CONSTRAINT with all key columns",
+        )),
     }
 }

@@ -11,7 +11,8 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor,
+    Expr as SqlExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByKind, Query, SelectItem, SetExpr,
+    TableFactor,
 };
 use futures::StreamExt;
 
@@ -25,8 +26,10 @@ pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64
     let table = planning.table(&statement.table.table())?;
     let plan = plan(planning, statement)?;
     let physical = planning.physical(&plan).await?;
-    let mut stream = execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
-    let mut writer = RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    let mut stream =
+        execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+    let mut writer =
+        RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
     let mut marker = Marker::try_new(&table)?;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;
@@ -62,10 +65,12 @@ fn key_query(schema: &TableSchema, statement: Delete) -> Result<Query, SqlError>
         }
     }
     if !statement.order_by.is_empty() {
-        query.order_by = Some(OrderBy { kind: OrderByKind::Expressions(statement.order_by), interpolate: None });
+        query.order_by =
+            Some(OrderBy { kind: OrderByKind::Expressions(statement.order_by), interpolate: None });
     }
     if let Some(limit) = statement.limit {
-        query.limit_clause = Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: vec![] });
+        query.limit_clause =
+            Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: vec![] });
     }
     Ok(query)
 }
@@ -100,7 +105,11 @@ impl<'a> Marker<'a> {
         Ok(())
     }
 
-    fn mark_row(&self, key: &[u8], out: &mut WriteBatch) -> Result<(), basalt_model::mutation::MutationError> {
+    fn mark_row(
+        &self,
+        key: &[u8],
+        out: &mut WriteBatch,
+    ) -> Result<(), basalt_model::mutation::MutationError> {
         let mut row = out.row(self.table.id, key)?;
         for family in &self.families {
             row.delete(family.as_bytes(), b"", LATEST_TIMESTAMP, CellType::DeleteFamily)?;

@@ -118,10 +118,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.at_any(&["SELECT", "WITH", "VALUES"]) || parser.at_symbol("(") {
         return Ok(Statement::Query(parse_query(parser)?));
     }
-    parser.expected(
-        "SELECT, UPSERT, DELETE, CREATE, DROP, EXPLAIN, SHOW or DESCRIBE",
-        parser.peek_token(),
-    )
+    parser.expected("SELECT, UPSERT, DELETE, CREATE, DROP, EXPLAIN, SHOW or DESCRIBE", parser.peek_token())
 }
 
 /// A query in which row values are written out (see [`rows`]).

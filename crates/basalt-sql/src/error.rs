@@ -86,7 +86,14 @@ impl SqlError {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
-            details: Box::new(Details { kind, message, code: None, position: None, suggestion: None, source: None }),
+            details: Box::new(Details {
+                kind,
+                message,
+                code: None,
+                position: None,
+                suggestion: None,
+                source: None,
+            }),
         }
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use basalt_hfile::typed::arrow_field;
 use basalt_hfile::typed::{RowEncoder, TypedError};
 use basalt_model::rowkey::KeyError;
 use basalt_model::schema::{ColumnRef, LookupError};
@@ -15,7 +16,6 @@ use basalt_store::{Database, Durability, Ingest};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
-use basalt_hfile::typed::arrow_field;
 
 use crate::catalog;
 use crate::coerce::coerce;
@@ -129,7 +129,8 @@ impl RowAssembler {
         fresh: bool,
     ) -> Result<Self, SqlError> {
         let table_schema = schema_of(&descriptor)?;
-        let encoder = RowEncoder::try_new(table_schema, &columns).map_err(|error| typed(error).into_error(0, true))?;
+        let encoder =
+            RowEncoder::try_new(table_schema, &columns).map_err(|error| typed(error).into_error(0, true))?;
         // NULLs are refused by the encoder, which knows the row.
         let fields = columns.iter().map(|&column| arrow_field(table_schema, column).with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
@@ -137,7 +138,12 @@ impl RowAssembler {
     }
 
     /// Adds the rows; on refusal, those before the row at fault.
-    pub(crate) fn add(&mut self, values: &[ArrayRef], rows: usize, out: &mut WriteBatch) -> Result<(), RowRefusal> {
+    pub(crate) fn add(
+        &mut self,
+        values: &[ArrayRef],
+        rows: usize,
+        out: &mut WriteBatch,
+    ) -> Result<(), RowRefusal> {
         match self.coerce(values) {
             Ok(batch) => self.encode(&batch, out),
             Err(refusal) => {
@@ -159,7 +165,8 @@ impl RowAssembler {
                 Ok(array) => arrays.push(array),
                 Err(found) => {
                     // The first row at fault is reported, whichever its column.
-                    let earlier = refusal.as_ref().is_none_or(|known| found.row.unwrap_or(0) < known.row.unwrap_or(0));
+                    let earlier =
+                        refusal.as_ref().is_none_or(|known| found.row.unwrap_or(0) < known.row.unwrap_or(0));
                     if earlier {
                         let column = Some(schema.name(column).to_owned());
                         refusal = Some(RowRefusal { row: found.row, column, error: found.error });
@@ -197,7 +204,9 @@ pub(crate) fn typed(error: TypedError) -> RowRefusal {
         TypedError::Null { .. } | TypedError::Key { source: KeyError::Null { .. }, .. } => {
             ("the column may not be NULL".to_owned(), column)
         }
-        TypedError::MissingColumn { .. } => ("the column may not be NULL and has no value".to_owned(), column),
+        TypedError::MissingColumn { .. } => {
+            ("the column may not be NULL and has no value".to_owned(), column)
+        }
         TypedError::RepeatedColumn { .. } => ("the column is listed twice".to_owned(), column),
         TypedError::Key { source: KeyError::Value { source, .. }, .. } => (source.to_string(), column),
         TypedError::Key { source, .. } => (source.to_string(), None),
@@ -212,11 +221,16 @@ pub(crate) fn typed(error: TypedError) -> RowRefusal {
 }
 
 /// The column of this name, or an error with the nearest.
-pub(crate) fn find_column(schema: &TableSchema, family: Option<&str>, name: &str) -> Result<ColumnRef, SqlError> {
+pub(crate) fn find_column(
+    schema: &TableSchema,
+    family: Option<&str>,
+    name: &str,
+) -> Result<ColumnRef, SqlError> {
     schema.find(family, name).map_err(|error| match error {
         LookupError::NotFound { name: written } => {
             let known = schema.declared_order().iter().map(|&column| schema.name(column));
-            SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {written} does not exist")).suggest(nearest(name, known))
+            SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {written} does not exist"))
+                .suggest(nearest(name, known))
         }
         other => SqlError::coded(code::AMBIGUOUS_COLUMN, other.to_string()),
     })
@@ -240,7 +254,9 @@ impl BulkLoad {
         let (id, descriptor) = catalog::find(&database, table)?;
         let schema = schema_of(&descriptor)?;
         let columns = match columns {
-            Some(names) => names.iter().map(|name| find_column(schema, None, name)).collect::<Result<_, _>>()?,
+            Some(names) => {
+                names.iter().map(|name| find_column(schema, None, name)).collect::<Result<_, _>>()?
+            }
             None => schema.declared_order().to_vec(),
         };
         let assembler = RowAssembler::try_new(id, descriptor, columns, false)?;

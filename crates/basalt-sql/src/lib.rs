@@ -33,8 +33,8 @@ mod split;
 mod upsert;
 
 pub use engine::{Engine, EngineOptions};
-pub use ingest::{BulkLoad, RowRefusal};
 pub use error::{ErrorKind, PhoenixCode, Position, SqlError};
+pub use ingest::{BulkLoad, RowRefusal};
 pub use outcome::{Outcome, RowStream};
 pub use progress::{Progress, ProgressReading};
 pub use session::Session;

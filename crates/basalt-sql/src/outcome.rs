@@ -67,7 +67,8 @@ impl RowStream {
 
 /// Names alone differ, and only where labels are repeated.
 fn relabelled(batch: RecordBatch, shown: &SchemaRef) -> Result<RecordBatch, SqlError> {
-    let same = batch.schema_ref().fields().iter().zip(shown.fields()).all(|(have, want)| have.name() == want.name());
+    let same =
+        batch.schema_ref().fields().iter().zip(shown.fields()).all(|(have, want)| have.name() == want.name());
     if same {
         return Ok(batch);
     }

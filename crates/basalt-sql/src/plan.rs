@@ -53,7 +53,12 @@ pub(crate) struct Planning {
 }
 
 impl Planning {
-    pub(crate) fn new(engine: &Engine, tokens: TokenMap, progress: Arc<Progress>, currents: Currents) -> Self {
+    pub(crate) fn new(
+        engine: &Engine,
+        tokens: TokenMap,
+        progress: Arc<Progress>,
+        currents: Currents,
+    ) -> Self {
         let mut state = engine.state().clone();
         state.mark_start_execution();
         let mut own: HashMap<_, _> = HashMap::new();
@@ -99,7 +104,8 @@ impl Planning {
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
-        let planner = SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
+        let planner =
+            SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
         let plan = planner
             .sql_statement_to_plan(SqlStatement::Query(Box::new(query)))
             .map_err(|error| self.error(error))?;
@@ -108,7 +114,8 @@ impl Planning {
 
     /// An expression over the columns of `schema`.
     pub(crate) fn expression(&self, expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
-        let planner = SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
+        let planner =
+            SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
         planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(|error| self.error(error))
     }
 

@@ -34,7 +34,10 @@ pub(crate) fn define(statement: &CreateSequence) -> Result<Record, SqlError> {
         return Err(SqlError::coded(code::SEQUENCE_INCREMENT_ZERO, "INCREMENT BY must not be 0"));
     }
     if min > max {
-        return Err(SqlError::coded(code::SEQUENCE_MIN_ABOVE_MAX, format!("MINVALUE {min} is above MAXVALUE {max}")));
+        return Err(SqlError::coded(
+            code::SEQUENCE_MIN_ABOVE_MAX,
+            format!("MINVALUE {min} is above MAXVALUE {max}"),
+        ));
     }
     let limited = statement.min.is_some() || statement.max.is_some();
     let start = statement.start.unwrap_or(match (limited, increment > 0) {
@@ -48,10 +51,21 @@ pub(crate) fn define(statement: &CreateSequence) -> Result<Record, SqlError> {
     }
     let cache = match statement.cache {
         None => Record::CACHE_DEFAULT,
-        Some(cache) if cache < 0 => return Err(SqlError::statement(format!("CACHE must not be negative; found {cache}"))),
+        Some(cache) if cache < 0 => {
+            return Err(SqlError::statement(format!("CACHE must not be negative; found {cache}")));
+        }
         Some(cache) => cache.max(1),
     };
-    Ok(Record { start, current: start, increment, cache, min, max, cycle: statement.cycle, limit_reached: false })
+    Ok(Record {
+        start,
+        current: start,
+        increment,
+        cache,
+        min,
+        max,
+        cycle: statement.cycle,
+        limit_reached: false,
+    })
 }
 
 #[cfg(test)]

@@ -66,7 +66,12 @@ impl Session {
         self.run(statement, tokens, hash_joins).await
     }
 
-    async fn run(&self, statement: Statement, tokens: TokenMap, hash_joins: bool) -> Result<Outcome, SqlError> {
+    async fn run(
+        &self,
+        statement: Statement,
+        tokens: TokenMap,
+        hash_joins: bool,
+    ) -> Result<Outcome, SqlError> {
         let database = self.engine.database();
         match statement {
             Statement::Query(query) => {
@@ -84,7 +89,8 @@ impl Session {
             }
             Statement::CreateTable(table) => {
                 let position = tokens.find(&table.name.name);
-                definition::create_table(database, &table, &mut self.warnings.lock()).map_err(|error| error.at(position))?;
+                definition::create_table(database, &table, &mut self.warnings.lock())
+                    .map_err(|error| error.at(position))?;
                 Ok(Outcome::Done { verb: "CREATE TABLE" })
             }
             Statement::DropTable { name, if_exists } => {
@@ -123,7 +129,8 @@ impl Session {
     async fn query(&self, mut planning: Planning, plan: LogicalPlan) -> Result<Outcome, SqlError> {
         let physical = planning.physical(&plan).await?;
         let joins_by_hash = contains_hash_join(&physical);
-        let mut batches = execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+        let mut batches =
+            execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
         if !joins_by_hash {
             return Ok(Outcome::Rows(RowStream::running(None, batches, planning.tokens().clone())));
         }
@@ -133,7 +140,8 @@ impl Session {
                 drop(batches);
                 planning.state.config_mut().options_mut().optimizer.prefer_hash_join = false;
                 let physical = planning.physical(&plan).await?;
-                batches = execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+                batches = execute_stream(physical, planning.state.task_ctx())
+                    .map_err(|error| planning.error(error))?;
                 None
             }
             Err(error) => return Err(planning.error(error)),
@@ -173,7 +181,9 @@ impl Session {
         let planning = self.planning(tokens, hash_joins);
         let (title, plan) = match statement {
             Statement::Query(query) => (None, Some(planning.query(*query)?)),
-            _ if analyze => return Err(SqlError::statement("EXPLAIN ANALYZE runs the statement and takes only queries")),
+            _ if analyze => {
+                return Err(SqlError::statement("EXPLAIN ANALYZE runs the statement and takes only queries"));
+            }
             Statement::Upsert(upsert) => {
                 let plan = upsert::plan(&planning, &upsert)?;
                 let source = if plan.is_some() { "UPSERT SELECT" } else { "UPSERT VALUES, one atomic batch" };

@@ -30,9 +30,11 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64
         }
         UpsertSource::Query(query) => {
             let plan = planning.query(*query)?;
-            let columns = target(planning, schema, statement.columns.as_deref(), plan.schema().fields().len(), false)?;
+            let columns =
+                target(planning, schema, statement.columns.as_deref(), plan.schema().fields().len(), false)?;
             let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, false)?;
-            let writer = RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+            let writer =
+                RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
             upsert_query(planning, &plan, assembler, writer).await
         }
     }
@@ -49,7 +51,13 @@ pub(crate) fn plan(planning: &Planning, statement: &Upsert) -> Result<Option<Log
         }
         UpsertSource::Query(query) => {
             let plan = planning.query(query.as_ref().clone())?;
-            target(planning, table.table_schema(), statement.columns.as_deref(), plan.schema().fields().len(), false)?;
+            target(
+                planning,
+                table.table_schema(),
+                statement.columns.as_deref(),
+                plan.schema().fields().len(),
+                false,
+            )?;
             Ok(Some(plan))
         }
     }
@@ -62,7 +70,8 @@ async fn upsert_query(
     mut writer: RowWriter,
 ) -> Result<u64, SqlError> {
     let physical = planning.physical(plan).await?;
-    let mut stream = execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+    let mut stream =
+        execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;
@@ -96,7 +105,8 @@ fn target(
     let mut columns = Vec::with_capacity(listed.len());
     for name in listed {
         let position = planning.tokens().find(&name.name);
-        let column = find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;
+        let column =
+            find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;
         if columns.contains(&column) {
             return Err(SqlError::statement(format!("column {name} is listed twice")).at(position));
         }

@@ -84,8 +84,11 @@ impl AsyncDB for Connection {
 
 fn append(batch: &RecordBatch, rows: &mut Vec<Vec<String>>) {
     let options = FormatOptions::default().with_null("NULL");
-    let columns: Vec<_> =
-        batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options).expect("printable")).collect();
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|column| ArrayFormatter::try_new(column, &options).expect("printable"))
+        .collect();
     for row in 0..batch.num_rows() {
         let text = |column: &ArrayFormatter<'_>| {
             let text = column.value(row).to_string();
@@ -104,7 +107,8 @@ async fn sql_files() {
     let mut failures = vec![];
     for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "slt")) {
         let directory = tempfile::tempdir().expect("temporary directory");
-        let mut runner = Runner::new(|| async { Connection::open(&directory.path().join("db")).map_err(Failure) });
+        let mut runner =
+            Runner::new(|| async { Connection::open(&directory.path().join("db")).map_err(Failure) });
         if let Err(error) = runner.run_file_async(path).await {
             failures.push(format!("{}", error.display(false)));
         }

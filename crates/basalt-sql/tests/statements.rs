@@ -55,7 +55,9 @@ async fn doubled(session: &Session, doublings: u32) {
         changed(session, sql).await.expect(sql);
     }
     for _ in 0..doublings {
-        changed(session, "upsert into t select next value for s, current value for s from t").await.expect("doubles");
+        changed(session, "upsert into t select next value for s, current value for s from t")
+            .await
+            .expect("doubles");
     }
 }
 
@@ -65,11 +67,13 @@ async fn a_statement_beyond_the_log_is_atomic_too() {
     let session = fixture.engine.session();
     doubled(&session, 17).await;
     assert_eq!(count(&session, "t").await, 1 << 17);
-    let sums = numbers(&session, "select sum(k) - sum(v) + count(distinct k) - max(k) from t").await.expect("sums");
+    let sums =
+        numbers(&session, "select sum(k) - sum(v) + count(distinct k) - max(k) from t").await.expect("sums");
     assert_eq!(sums, [0]);
 
     changed(&session, "create table small (k smallint primary key, v bigint)").await.expect("creates");
-    let error = changed(&session, "upsert into small select k - 40000, v from t").await.expect_err("beyond SMALLINT");
+    let error =
+        changed(&session, "upsert into small select k - 40000, v from t").await.expect_err("beyond SMALLINT");
     assert!(error.message().contains("column K: value -39999 is out of range for SMALLINT"), "{error}");
     // Rows that come before the one that does not fit, more than go through the log.
     let error = changed(&session, "upsert into t select k + 1000000, 90000 / (k - 120000) from t").await;
@@ -89,7 +93,9 @@ async fn sorts_and_joins_spill() {
     let sorted = numbers(&session, "select v from t order by v desc").await.expect("sorts");
     assert!(sorted.len() == 1 << 18 && sorted.is_sorted_by(|a, b| a > b));
     // The build side of a hash join does not fit: the query is planned again with joins that sort.
-    let joined = numbers(&session, "select count(*) from t a join t b on a.v = b.v where b.k > 0").await.expect("joins");
+    let joined = numbers(&session, "select count(*) from t a join t b on a.v = b.v where b.k > 0")
+        .await
+        .expect("joins");
     assert_eq!(joined, [1 << 18]);
 }
 
@@ -108,7 +114,9 @@ async fn a_dropped_stream_stops_reading() {
     let fixture = open(256 << 20);
     let session = fixture.engine.session();
     doubled(&session, 18).await;
-    let Outcome::Rows(mut rows) = session.execute("select k from t").await.expect("starts") else { panic!("rows") };
+    let Outcome::Rows(mut rows) = session.execute("select k from t").await.expect("starts") else {
+        panic!("rows")
+    };
     rows.next().await.expect("a batch").expect("rows");
     let progress = session.progress();
     drop(rows);

@@ -4,7 +4,9 @@ use datafusion::arrow::array::{Float64Array, Int64Array, StringArray};
 use super::*;
 
 fn decimals(values: &[i128], precision: u8, scale: i8) -> ArrayRef {
-    Arc::new(Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, scale).expect("valid"))
+    Arc::new(
+        Decimal128Array::from(values.to_vec()).with_precision_and_scale(precision, scale).expect("valid"),
+    )
 }
 
 #[test]
@@ -19,7 +21,8 @@ fn a_number_too_large_names_its_row() {
 fn decimals_are_cut_and_not_rounded() {
     let cut = coerce(&decimals(&[1_239, -1_239], 10, 3), SqlType::Decimal(Some((10, 2)))).expect("fits");
     assert_eq!(cut.as_primitive::<Decimal128Type>().values(), &[123, -123]);
-    let refusal = coerce(&decimals(&[100], 10, 0), SqlType::Decimal(Some((4, 2)))).expect_err("100 has 3 digits");
+    let refusal =
+        coerce(&decimals(&[100], 10, 0), SqlType::Decimal(Some((4, 2)))).expect_err("100 has 3 digits");
     assert_eq!(refusal.error.code(), Some(code::DATA_EXCEEDS_CAPACITY));
 }
 

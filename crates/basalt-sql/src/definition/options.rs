@@ -73,7 +73,9 @@ impl TableOptions {
             "COLUMN_ENCODED_BYTES" => self.qualifier_bytes = qualifier_bytes(value)?,
             "DEFAULT_COLUMN_FAMILY" => self.default_family = Some(value.to_owned()),
             _ => match family_option(option, warnings)? {
-                Some(parsed) => self.families.extend(parsed.into_iter().map(|parsed| (option.family.clone(), parsed))),
+                Some(parsed) => {
+                    self.families.extend(parsed.into_iter().map(|parsed| (option.family.clone(), parsed)))
+                }
                 None => self.keep(option, warnings)?,
             },
         }
@@ -88,7 +90,9 @@ impl TableOptions {
         let off = known.is_some() && matches!(option.value.to_uppercase().as_str(), "FALSE" | "0" | "NONE");
         match known {
             _ if off => {}
-            Some((name, instead)) => warnings.push(format!("option {name} is kept but has no effect: {instead}")),
+            Some((name, instead)) => {
+                warnings.push(format!("option {name} is kept but has no effect: {instead}"))
+            }
             None => warnings.push(format!("option {} is kept but has no effect", option.name)),
         }
         self.attributes.insert(option.name.clone(), option.value.clone());
@@ -112,7 +116,10 @@ impl TableOptions {
 
     /// A family that has options and is not among these.
     pub(super) fn unknown_family(&self, known: &[&str]) -> Option<&str> {
-        self.families.iter().filter_map(|(family, _)| family.as_deref()).find(|family| !known.contains(family))
+        self.families
+            .iter()
+            .filter_map(|(family, _)| family.as_deref())
+            .find(|family| !known.contains(family))
     }
 }
 
@@ -143,50 +150,58 @@ fn qualifier_bytes(value: &str) -> Result<u8, SqlError> {
     match value.to_uppercase().as_str() {
         "NONE" => Ok(0),
         text => text.parse().ok().filter(|bytes| *bytes <= 4).ok_or_else(|| {
-            SqlError::statement(format!("option COLUMN_ENCODED_BYTES must be NONE, 0, 1, 2, 3 or 4; found {value}"))
+            SqlError::statement(format!(
+                "option COLUMN_ENCODED_BYTES must be NONE, 0, 1, 2, 3 or 4; found {value}"
+            ))
         }),
     }
 }
 
 /// The option of a family, `None` if it is not one.
-fn family_option(option: &OptionDef, warnings: &mut Vec<String>) -> Result<Option<Vec<FamilyOption>>, SqlError> {
+fn family_option(
+    option: &OptionDef,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Vec<FamilyOption>>, SqlError> {
     use FamilyOption::*;
     let upper = option.value.to_uppercase();
-    let parsed = match option.name.as_str() {
-        "COMPRESSION" => {
-            let (name, asked) = choice(option, &COMPRESSIONS, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
-            with_asked(Compression(name), option, asked)
-        }
-        "DATA_BLOCK_ENCODING" => {
-            let (name, asked) = choice(option, &ENCODINGS, &ENCODINGS_OF_HBASE, "NONE", warnings)?;
-            with_asked(Encoding(name), option, asked)
-        }
-        "BLOOMFILTER" => {
-            let (name, asked) = choice(option, &BLOOMS, &BLOOMS_OF_HBASE, "ROW", warnings)?;
-            with_asked(Bloom(name), option, asked)
-        }
-        "VERSIONS" => vec![Versions(number(option, 1, i32::MAX as u32)?)],
-        "MIN_VERSIONS" => vec![VersionsMin(number(option, 0, i32::MAX as u32)?)],
-        "TTL" if matches!(upper.as_str(), "FOREVER" | "NONE") => vec![Ttl(None)],
-        "TTL" => vec![Ttl(Some(u64::from(number(option, 1, i32::MAX as u32)?)).filter(|&seconds| seconds < i32::MAX as u64))],
-        "BLOCKSIZE" => vec![BlockBytes(number(option, 1_024, 16 << 20)?)],
-        "KEEP_DELETED_CELLS" => vec![KeepDeleted(match upper.as_str() {
-            "TRUE" => KeepDeletedCells::True,
-            "FALSE" => KeepDeletedCells::False,
-            "TTL" => KeepDeletedCells::Ttl,
-            _ => return Err(invalid(option, "TRUE, FALSE or TTL")),
-        })],
-        "NEW_VERSION_BEHAVIOR" => vec![Deletes(match upper.as_str() {
-            "TRUE" => DeleteRule::BySequence,
-            "FALSE" => DeleteRule::ByTimestamp,
-            _ => return Err(invalid(option, "TRUE or FALSE")),
-        })],
-        _ if option.family.is_some() => {
-            warnings.push(format!("option {} is kept but has no effect", option.name));
-            vec![Attribute(option.name.clone(), option.value.clone())]
-        }
-        _ => return Ok(None),
-    };
+    let parsed =
+        match option.name.as_str() {
+            "COMPRESSION" => {
+                let (name, asked) =
+                    choice(option, &COMPRESSIONS, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
+                with_asked(Compression(name), option, asked)
+            }
+            "DATA_BLOCK_ENCODING" => {
+                let (name, asked) = choice(option, &ENCODINGS, &ENCODINGS_OF_HBASE, "NONE", warnings)?;
+                with_asked(Encoding(name), option, asked)
+            }
+            "BLOOMFILTER" => {
+                let (name, asked) = choice(option, &BLOOMS, &BLOOMS_OF_HBASE, "ROW", warnings)?;
+                with_asked(Bloom(name), option, asked)
+            }
+            "VERSIONS" => vec![Versions(number(option, 1, i32::MAX as u32)?)],
+            "MIN_VERSIONS" => vec![VersionsMin(number(option, 0, i32::MAX as u32)?)],
+            "TTL" if matches!(upper.as_str(), "FOREVER" | "NONE") => vec![Ttl(None)],
+            "TTL" => vec![Ttl(Some(u64::from(number(option, 1, i32::MAX as u32)?))
+                .filter(|&seconds| seconds < i32::MAX as u64))],
+            "BLOCKSIZE" => vec![BlockBytes(number(option, 1_024, 16 << 20)?)],
+            "KEEP_DELETED_CELLS" => vec![KeepDeleted(match upper.as_str() {
+                "TRUE" => KeepDeletedCells::True,
+                "FALSE" => KeepDeletedCells::False,
+                "TTL" => KeepDeletedCells::Ttl,
+                _ => return Err(invalid(option, "TRUE, FALSE or TTL")),
+            })],
+            "NEW_VERSION_BEHAVIOR" => vec![Deletes(match upper.as_str() {
+                "TRUE" => DeleteRule::BySequence,
+                "FALSE" => DeleteRule::ByTimestamp,
+                _ => return Err(invalid(option, "TRUE or FALSE")),
+            })],
+            _ if option.family.is_some() => {
+                warnings.push(format!("option {} is kept but has no effect", option.name));
+                vec![Attribute(option.name.clone(), option.value.clone())]
+            }
+            _ => return Ok(None),
+        };
     Ok(Some(parsed))
 }
 

@@ -19,7 +19,10 @@ pub(super) fn parse_upsert(parser: &mut Parser) -> Result<Statement, ParserError
         UpsertSource::Query(parse_query(parser)?)
     };
     if parser.at("ON") || parser.at("RETURNING") {
-        return parser.expected("end of statement; ON DUPLICATE KEY and RETURNING are not supported yet", parser.peek_token());
+        return parser.expected(
+            "end of statement; ON DUPLICATE KEY and RETURNING are not supported yet",
+            parser.peek_token(),
+        );
     }
     Ok(Statement::Upsert(Upsert { table, columns, source }))
 }

@@ -58,7 +58,9 @@ fn expand(expr: &Expr) -> Result<Option<Expr>, String> {
             negate(any.ok_or("an IN list needs at least one value")?, *negated)
         }
         Expr::Between { expr, negated, low, high } => {
-            let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else { return Ok(None) };
+            let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else {
+                return Ok(None);
+            };
             let above = compare(value, &BinaryOperator::GtEq, low)?;
             let below = compare(value, &BinaryOperator::LtEq, high)?;
             negate(join(Some(above), BinaryOperator::And, below), *negated)
@@ -123,5 +125,9 @@ fn nested(expr: Expr) -> Expr {
 }
 
 fn negate(expr: Expr, negated: bool) -> Expr {
-    if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(nested(expr)) } } else { nested(expr) }
+    if negated {
+        Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(nested(expr)) }
+    } else {
+        nested(expr)
+    }
 }

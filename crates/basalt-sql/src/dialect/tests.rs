@@ -32,7 +32,8 @@ fn tables_are_declared_in_phoenix_words() {
     assert!(table.if_not_exists && table.split);
     assert_eq!(table.columns[1].name, Name { schema: Some("CF".into()), name: "B".into() });
     assert_eq!(table.columns[1].sql_type.to_string(), "DECIMAL(8,2)");
-    let key: Vec<_> = table.primary_key.iter().flatten().map(|(name, order)| format!("{name} {order:?}")).collect();
+    let key: Vec<_> =
+        table.primary_key.iter().flatten().map(|(name, order)| format!("{name} {order:?}")).collect();
     assert_eq!(key, ["A Desc", "C Asc"]);
     let option = |family: Option<&str>, name: &str, value: &str| OptionDef {
         family: family.map(str::to_owned),

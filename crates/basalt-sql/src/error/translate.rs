@@ -40,7 +40,9 @@ pub(super) fn tokenizer(error: &TokenizerError, sql: &str) -> SqlError {
         text if text.starts_with("Unexpected EOF while in a multi-line comment") => {
             "the comment is not closed by */".to_owned()
         }
-        text if text.starts_with("Expected close delimiter") => "the quoted name is not closed by \"".to_owned(),
+        text if text.starts_with("Expected close delimiter") => {
+            "the quoted name is not closed by \"".to_owned()
+        }
         text => lower_first(text),
     };
     SqlError::coded(code::PARSER_ERROR, message).at(Some(position))
@@ -62,7 +64,10 @@ fn readable_expectation(message: &str) -> String {
         Some((expected, found)) => format!("expected {expected}, found {found}"),
         None => lower_first(message),
     };
-    message.replace("found EOF", "found the end of the statement").replace("end of statement", "the end of the statement").replace("the the ", "the ")
+    message
+        .replace("found EOF", "found the end of the statement")
+        .replace("end of statement", "the end of the statement")
+        .replace("the the ", "the ")
 }
 
 /// Position behind the last character.
@@ -122,20 +127,29 @@ pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
         DataFusionError::External(inner) => external(inner),
         DataFusionError::Diagnostic(diagnostic, inner) => {
             let span = diagnostic.span.map(|span| span.start).filter(|start| start.line > 0);
-            let position = span.map(|start| Position { line: start.line as usize, column: start.column as usize });
+            let position =
+                span.map(|start| Position { line: start.line as usize, column: start.column as usize });
             planner(*inner, tokens).at(position)
         }
         DataFusionError::Context(_, inner) => planner(*inner, tokens),
         DataFusionError::Shared(inner) => shared(&inner, tokens),
-        DataFusionError::Collection(mut errors) if !errors.is_empty() => planner(errors.swap_remove(0), tokens),
+        DataFusionError::Collection(mut errors) if !errors.is_empty() => {
+            planner(errors.swap_remove(0), tokens)
+        }
         DataFusionError::SchemaError(inner, _) => schema(&inner, tokens),
         DataFusionError::ArrowError(inner, _) => arrow(*inner, tokens),
         DataFusionError::SQL(inner, _) => parser(*inner, ""),
-        DataFusionError::IoError(inner) => SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner),
+        DataFusionError::IoError(inner) => {
+            SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner)
+        }
         DataFusionError::ResourcesExhausted(text) => resources(&text),
-        DataFusionError::NotImplemented(text) => SqlError::statement(format!("not supported yet: {}", clean(&text))),
+        DataFusionError::NotImplemented(text) => {
+            SqlError::statement(format!("not supported yet: {}", clean(&text)))
+        }
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => sentence(&text, tokens),
-        DataFusionError::Internal(text) => SqlError::internal(format!("bug in the planner: {}", clean(&text))),
+        DataFusionError::Internal(text) => {
+            SqlError::internal(format!("bug in the planner: {}", clean(&text)))
+        }
         other => SqlError::statement(clean(&other.strip_backtrace())),
     }
 }
@@ -189,9 +203,10 @@ fn arrow(error: ArrowError, tokens: &TokenMap) -> SqlError {
         ArrowError::ExternalError(inner) => external(inner),
         ArrowError::DivideByZero => SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero"),
         ArrowError::IoError(text, inner) => SqlError::new(ErrorKind::Storage, text).caused_by(inner),
-        ArrowError::ArithmeticOverflow(text) => {
-            SqlError::coded(code::DATA_EXCEEDS_CAPACITY, format!("the result does not fit its type: {}", lower_first(&text)))
-        }
+        ArrowError::ArithmeticOverflow(text) => SqlError::coded(
+            code::DATA_EXCEEDS_CAPACITY,
+            format!("the result does not fit its type: {}", lower_first(&text)),
+        ),
         other => arrow_text(&other.to_string(), tokens),
     }
 }
@@ -234,16 +249,20 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
         }
         SchemaError::AmbiguousReference { field } => SqlError::coded(
             code::AMBIGUOUS_COLUMN,
-            format!("column {} exists in more than one table; write the table or alias before it", field.name),
+            format!(
+                "column {} exists in more than one table; write the table or alias before it",
+                field.name
+            ),
         )
         .at(tokens.find(&field.name)),
         SchemaError::DuplicateQualifiedField { qualifier, name } => SqlError::coded(
             code::AMBIGUOUS_TABLE,
             format!("the query has two columns {qualifier}.{name}; give one of the tables an alias"),
         ),
-        SchemaError::DuplicateUnqualifiedField { name } => {
-            SqlError::coded(code::AMBIGUOUS_COLUMN, format!("the query has two columns {name}; give one an alias"))
-        }
+        SchemaError::DuplicateUnqualifiedField { name } => SqlError::coded(
+            code::AMBIGUOUS_COLUMN,
+            format!("the query has two columns {name}; give one an alias"),
+        ),
     }
 }
 
@@ -253,9 +272,12 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
     if let Some(name) = between(&text, "Invalid function '", "'") {
         let meant = between(&text, "Did you mean '", "'").map(str::to_owned);
         let meant = meant.filter(|candidate| nearest(name, [candidate.as_str()]).is_some());
-        return SqlError::coded(code::FUNCTION_NOT_FOUND, format!("function {} does not exist", name.to_uppercase()))
-            .suggest(meant.map(|meant| meant.to_uppercase()))
-            .at(tokens.find(name));
+        return SqlError::coded(
+            code::FUNCTION_NOT_FOUND,
+            format!("function {} does not exist", name.to_uppercase()),
+        )
+        .suggest(meant.map(|meant| meant.to_uppercase()))
+        .at(tokens.find(name));
     }
     let code = if text.contains("Aggregate functions are not allowed in the WHERE") {
         Some(code::AGGREGATE_IN_WHERE)

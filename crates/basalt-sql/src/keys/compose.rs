@@ -100,8 +100,11 @@ impl Composed {
     fn from_keys(prefixes: Vec<Prefix>) -> Self {
         let first = prefixes.first().map(|prefix| bound(&prefix.text, None)).unwrap_or_default();
         let last = prefixes.last().map(|prefix| bound(&prefix.text, None)).unwrap_or_default();
-        let mut keys: Vec<Bytes> =
-            prefixes.into_iter().filter(|prefix| !prefix.bare.is_empty()).map(|prefix| prefix.bare.into()).collect();
+        let mut keys: Vec<Bytes> = prefixes
+            .into_iter()
+            .filter(|prefix| !prefix.bare.is_empty())
+            .map(|prefix| prefix.bare.into())
+            .collect();
         keys.sort();
         keys.dedup();
         let ranges = keys.iter().cloned().map(KeyRange::point).collect();
@@ -110,9 +113,15 @@ impl Composed {
 
     fn from_prefixes(prefixes: &[Prefix], all: bool) -> Self {
         if all {
-            return Self { ranges: vec![KeyRange::all()], keys: None, first: String::new(), last: String::new() };
+            return Self {
+                ranges: vec![KeyRange::all()],
+                keys: None,
+                first: String::new(),
+                last: String::new(),
+            };
         }
-        let text = |prefix: Option<&Prefix>| prefix.map(|prefix| bound(&prefix.text, None)).unwrap_or_default();
+        let text =
+            |prefix: Option<&Prefix>| prefix.map(|prefix| bound(&prefix.text, None)).unwrap_or_default();
         let ranges = normalize(prefixes.iter().map(Prefix::range).collect());
         Self { ranges, keys: None, first: text(prefixes.first()), last: text(prefixes.last()) }
     }
@@ -130,7 +139,9 @@ impl Composed {
             if domain.null {
                 ranges.push(prefix.with_null().range());
             }
-            ranges.extend(domain.intervals.iter().map(|interval| interval_range(prefix, column, interval, is_last)));
+            ranges.extend(
+                domain.intervals.iter().map(|interval| interval_range(prefix, column, interval, is_last)),
+            );
         }
         let (first, last) = interval_bounds(prefixes, column, domain);
         Self { ranges: normalize(ranges), keys: None, first, last }
@@ -178,12 +189,14 @@ impl Composed {
             }
             _ => None,
         };
-        let starts_first = self.ranges.first().map(|range| &range.start) <= other.ranges.first().map(|range| &range.start);
-        let ends_last = match (self.ranges.last().map(|range| &range.end), other.ranges.last().map(|range| &range.end)) {
-            (Some(None), _) => true,
-            (_, Some(None)) => false,
-            (mine, theirs) => mine >= theirs,
-        };
+        let starts_first =
+            self.ranges.first().map(|range| &range.start) <= other.ranges.first().map(|range| &range.start);
+        let ends_last =
+            match (self.ranges.last().map(|range| &range.end), other.ranges.last().map(|range| &range.end)) {
+                (Some(None), _) => true,
+                (_, Some(None)) => false,
+                (mine, theirs) => mine >= theirs,
+            };
         let first = if starts_first { self.first } else { other.first };
         let last = if ends_last { self.last } else { other.last };
         let mut ranges = self.ranges;
@@ -203,7 +216,11 @@ impl Composed {
     }
 
     pub(super) fn into_access(self) -> KeyAccess {
-        let bounds = if self.first == self.last { self.first.clone() } else { format!("{} - {}", self.first, self.last) };
+        let bounds = if self.first == self.last {
+            self.first.clone()
+        } else {
+            format!("{} - {}", self.first, self.last)
+        };
         let access = match self.keys {
             _ if self.ranges.is_empty() => Access::Nothing,
             Some(keys) if keys.len() <= RANGES_MAX => Access::Points(keys),
@@ -216,7 +233,8 @@ impl Composed {
 
 /// The prefix with each member of the domain, in key order.
 fn extend(prefix: &Prefix, column: &KeyColumn, domain: &Domain) -> Vec<Prefix> {
-    let mut longer: Vec<_> = domain.intervals.iter().filter_map(Interval::point).map(|value| prefix.with(column, value)).collect();
+    let mut longer: Vec<_> =
+        domain.intervals.iter().filter_map(Interval::point).map(|value| prefix.with(column, value)).collect();
     if column.order == SortOrder::Desc {
         longer.reverse();
     }
@@ -295,8 +313,10 @@ fn interval_bounds(prefixes: &[Prefix], column: &KeyColumn, domain: &Domain) -> 
         Some(Limit::Exclusive(value)) => format!("{} excluded", value.text),
         _ => "*".to_owned(),
     };
-    let (mut near, mut far) =
-        (text(domain.intervals.first().map(|interval| &interval.low)), text(domain.intervals.last().map(|interval| &interval.high)));
+    let (mut near, mut far) = (
+        text(domain.intervals.first().map(|interval| &interval.low)),
+        text(domain.intervals.last().map(|interval| &interval.high)),
+    );
     if column.order == SortOrder::Desc {
         std::mem::swap(&mut near, &mut far);
     }
@@ -306,7 +326,9 @@ fn interval_bounds(prefixes: &[Prefix], column: &KeyColumn, domain: &Domain) -> 
             far.clone_from(&near);
         }
     }
-    let of = |prefix: Option<&Prefix>, last: String| prefix.map(|prefix| bound(&prefix.text, Some(last))).unwrap_or_default();
+    let of = |prefix: Option<&Prefix>, last: String| {
+        prefix.map(|prefix| bound(&prefix.text, Some(last))).unwrap_or_default()
+    };
     (of(prefixes.first(), near), of(prefixes.last(), far))
 }
 

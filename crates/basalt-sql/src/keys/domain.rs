@@ -63,9 +63,7 @@ impl Interval {
         let (Some(low), Some(high)) = (self.low.value(), self.high.value()) else { return false };
         match low.bytes.cmp(&high.bytes) {
             Ordering::Less => false,
-            Ordering::Equal => {
-                !matches!((&self.low, &self.high), (Limit::Inclusive(_), Limit::Inclusive(_)))
-            }
+            Ordering::Equal => !matches!((&self.low, &self.high), (Limit::Inclusive(_), Limit::Inclusive(_))),
             Ordering::Greater => true,
         }
     }
@@ -75,9 +73,7 @@ impl Interval {
         let (Some(high), Some(low)) = (self.high.value(), next.low.value()) else { return true };
         match low.bytes.cmp(&high.bytes) {
             Ordering::Less => true,
-            Ordering::Equal => {
-                !matches!((&self.high, &next.low), (Limit::Exclusive(_), Limit::Exclusive(_)))
-            }
+            Ordering::Equal => !matches!((&self.high, &next.low), (Limit::Exclusive(_), Limit::Exclusive(_))),
             Ordering::Greater => false,
         }
     }
@@ -141,7 +137,10 @@ impl Domain {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(|a, b| a.bytes.cmp(&b.bytes));
         values.dedup_by(|a, b| a.bytes == b.bytes);
-        let interval = |value: KeyValue| Interval { low: Limit::Inclusive(value.clone()), high: Limit::Inclusive(value) };
+        let interval = |value: KeyValue| Interval {
+            low: Limit::Inclusive(value.clone()),
+            high: Limit::Inclusive(value),
+        };
         Self { null: false, intervals: values.into_iter().map(interval).collect() }
     }
 

@@ -90,7 +90,9 @@ fn column_domain(schema: &TableSchema, expr: &Expr) -> Option<(usize, Domain)> {
         },
         Expr::InList(InList { expr, list, negated: false }) => in_list(schema, expr, list),
         Expr::Between(Between { expr, negated: false, low, high }) => {
-            let (Expr::Literal(low, _), Expr::Literal(high, _)) = (low.as_ref(), high.as_ref()) else { return None };
+            let (Expr::Literal(low, _), Expr::Literal(high, _)) = (low.as_ref(), high.as_ref()) else {
+                return None;
+            };
             let (column, from) = comparison(schema, expr, Operator::GtEq, low)?;
             let (_, to) = comparison(schema, expr, Operator::LtEq, high)?;
             Some((column, from.intersect(&to)))
@@ -109,7 +111,9 @@ fn flatten<'a>(expr: &'a Expr, op: Operator, parts: &mut Vec<&'a Expr>) {
     let mut rest = vec![expr];
     while let Some(expr) = rest.pop() {
         match expr {
-            Expr::BinaryExpr(binary) if binary.op == op => rest.extend([binary.left.as_ref(), binary.right.as_ref()]),
+            Expr::BinaryExpr(binary) if binary.op == op => {
+                rest.extend([binary.left.as_ref(), binary.right.as_ref()])
+            }
             _ => parts.push(expr),
         }
     }
@@ -120,7 +124,12 @@ fn key_column(schema: &TableSchema, expr: &Expr) -> Option<usize> {
     schema.key.iter().position(|key| key.name == column.name)
 }
 
-fn comparison(schema: &TableSchema, expr: &Expr, op: Operator, literal: &ScalarValue) -> Option<(usize, Domain)> {
+fn comparison(
+    schema: &TableSchema,
+    expr: &Expr,
+    op: Operator,
+    literal: &ScalarValue,
+) -> Option<(usize, Domain)> {
     let column = key_column(schema, expr)?;
     if literal.is_null() {
         // Comparing with NULL is never true. `IS [NOT] DISTINCT FROM` is left to the filter.

@@ -17,7 +17,8 @@ fn schema(key: &[(&str, SqlType, SortOrder)]) -> TableSchema {
         let column = ColumnDefinition::new(*name, *sql_type);
         if fixed(*sql_type) { column.not_null() } else { column }
     };
-    let part = |(name, _, order): &(&str, SqlType, SortOrder)| KeyPart { name: (*name).to_owned(), order: *order };
+    let part =
+        |(name, _, order): &(&str, SqlType, SortOrder)| KeyPart { name: (*name).to_owned(), order: *order };
     let columns = key.iter().map(column).chain([ColumnDefinition::new("V", SqlType::Integer)]).collect();
     TableSchema::try_new(SchemaDefinition::new(columns, key.iter().map(part).collect())).expect("valid key")
 }
@@ -52,7 +53,10 @@ fn a_single_integer_key() {
     assert_eq!(text(&schema, lit(1_i32).lt(k())), "80000002-*");
     assert_eq!(text(&schema, k().lt_eq(lit(-1_i32))), "-80");
     assert_eq!(text(&schema, k().between(lit(1_i32), lit(2_i32))), "80000001-80000003");
-    assert_eq!(text(&schema, in_list(k(), vec![lit(3_i32), lit(1_i32), lit(3_i32)], false)), "80000001 80000003");
+    assert_eq!(
+        text(&schema, in_list(k(), vec![lit(3_i32), lit(1_i32), lit(3_i32)], false)),
+        "80000001 80000003"
+    );
     assert_eq!(text(&schema, k().gt(lit(5_i32)).and(k().lt(lit(5_i32)))), "nothing");
     assert_eq!(text(&schema, k().is_null()), "nothing");
     assert_eq!(text(&schema, k().is_not_null()), "full");
@@ -71,7 +75,11 @@ fn a_descending_key_turns_ranges_round() {
 
 #[test]
 fn leading_columns_fix_the_prefix() {
-    let schema = schema(&[("A", SqlType::Varchar(None), ASC), ("B", SqlType::Integer, ASC), ("C", SqlType::Varchar(None), ASC)]);
+    let schema = schema(&[
+        ("A", SqlType::Varchar(None), ASC),
+        ("B", SqlType::Integer, ASC),
+        ("C", SqlType::Varchar(None), ASC),
+    ]);
     let (a, b, c) = (|| col("A"), || col("B"), || col("C"));
     assert_eq!(text(&schema, a().eq(lit("x"))), "78-7801");
     assert_eq!(text(&schema, a().eq(lit("x")).and(b().gt(lit(5_i32)))), "780080000006-7801");
@@ -79,7 +87,10 @@ fn leading_columns_fix_the_prefix() {
         text(&schema, in_list(a(), vec![lit("a"), lit("c")], false).and(b().lt(lit(0_i32)))),
         "6100-61007fffffff 6300-63007fffffff".replace("7fffffff", "80000000")
     );
-    assert_eq!(text(&schema, a().eq(lit("x")).and(b().eq(lit(1_i32))).and(c().eq(lit("y")))), "78008000000179");
+    assert_eq!(
+        text(&schema, a().eq(lit("x")).and(b().eq(lit(1_i32))).and(c().eq(lit("y")))),
+        "78008000000179"
+    );
     assert_eq!(text(&schema, a().eq(lit("x")).and(b().eq(lit(1_i32))).and(c().is_null())), "780080000001");
     // Without the leading column the others help nothing.
     assert_eq!(text(&schema, b().eq(lit(1_i32))), "full");
@@ -105,11 +116,15 @@ fn too_many_keys_become_one_range() {
 fn value(sql_type: SqlType, chance: &mut Chance) -> Value<'static> {
     let texts = ["a", "ab", "abc", "b", "ba", "\u{7f}", "ä"];
     match sql_type {
-        SqlType::Integer => Value::Int([i64::from(i32::MIN), -1, 0, 1, 2, i64::from(i32::MAX)][chance.below(6)]),
+        SqlType::Integer => {
+            Value::Int([i64::from(i32::MIN), -1, 0, 1, 2, i64::from(i32::MAX)][chance.below(6)])
+        }
         SqlType::Varchar(_) if chance.below(4) == 0 => Value::Null,
         SqlType::Varchar(_) => Value::Text(texts[chance.below(texts.len())].into()),
         SqlType::Decimal(_) if chance.below(4) == 0 => Value::Null,
-        SqlType::Decimal(_) => Value::Decimal(Decimal::new([-150, -1, 0, 1, 10, 100, 15_000][chance.below(7)], 2)),
+        SqlType::Decimal(_) => {
+            Value::Decimal(Decimal::new([-150, -1, 0, 1, 10, 100, 15_000][chance.below(7)], 2))
+        }
         SqlType::Boolean => Value::Boolean(chance.below(2) == 1),
         other => panic!("no values of {other}"),
     }
@@ -156,7 +171,9 @@ fn predicate(key: &Key, depth: usize, chance: &mut Chance) -> Expr {
         7 => in_list(column, vec![first, second, third], false),
         8 => column.between(first, second),
         9 => column.is_null(),
-        _ if matches!(sql_type, SqlType::Varchar(_)) => column.like(lit(["a%", "ab%", "%", "b_"][chance.below(4)])),
+        _ if matches!(sql_type, SqlType::Varchar(_)) => {
+            column.like(lit(["a%", "ab%", "%", "b_"][chance.below(4)]))
+        }
         _ => column.is_not_null(),
     }
 }
@@ -185,11 +202,18 @@ fn no_matching_row_is_left_out() {
             let access = access(&schema, &filters).access;
             let all = filters.iter().cloned().reduce(Expr::and).expect("at least one");
             let compiled = context.create_physical_expr(all.clone(), &df_schema).expect("valid");
-            let matching = compiled.evaluate(&batch).and_then(|value| value.into_array(batch.num_rows())).expect("evaluates");
+            let matching = compiled
+                .evaluate(&batch)
+                .and_then(|value| value.into_array(batch.num_rows()))
+                .expect("evaluates");
             let matching: &BooleanArray = matching.as_boolean();
             for (row, bytes) in rows.iter().enumerate() {
                 if matching.is_valid(row) && matching.value(row) {
-                    assert!(contains(&access, bytes), "key {number}, round {round}: {all} leaves out {}", hex(bytes));
+                    assert!(
+                        contains(&access, bytes),
+                        "key {number}, round {round}: {all} leaves out {}",
+                        hex(bytes)
+                    );
                 }
             }
             check_order(&access);
@@ -211,7 +235,8 @@ fn rows(key: &Key, schema: &TableSchema, chance: &mut Chance) -> (Vec<Vec<u8>>, 
             column.push(scalar(value, *sql_type));
         }
     }
-    let array = |column: Vec<ScalarValue>| -> ArrayRef { ScalarValue::iter_to_array(column).expect("one type") };
+    let array =
+        |column: Vec<ScalarValue>| -> ArrayRef { ScalarValue::iter_to_array(column).expect("one type") };
     let columns = key.iter().zip(columns).map(|((name, ..), column)| (*name, array(column), true));
     (rows, RecordBatch::try_from_iter_with_nullable(columns).expect("equal lengths"))
 }
@@ -230,7 +255,9 @@ fn check_order(access: &Access) {
         Access::Points(keys) => assert!(keys.is_sorted_by(|a, b| a < b)),
         Access::Ranges(ranges) => {
             assert!(!ranges.is_empty() && ranges.iter().all(|range| !range.is_empty()));
-            assert!(ranges.windows(2).all(|pair| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start)));
+            assert!(
+                ranges.windows(2).all(|pair| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start))
+            );
         }
         Access::Nothing | Access::Full => {}
     }

@@ -49,7 +49,9 @@ fn value_of(literal: &ScalarValue, sql_type: SqlType) -> Option<Value<'_>> {
             Value::Timestamp { millis: v.div_euclid(NANOS_PER_MILLI), nanos }
         }
         S::Utf8(Some(v)) | S::Utf8View(Some(v)) | S::LargeUtf8(Some(v)) => Value::Text(Cow::Borrowed(v)),
-        S::Binary(Some(v)) | S::BinaryView(Some(v)) | S::LargeBinary(Some(v)) => Value::Bytes(Cow::Borrowed(v)),
+        S::Binary(Some(v)) | S::BinaryView(Some(v)) | S::LargeBinary(Some(v)) => {
+            Value::Bytes(Cow::Borrowed(v))
+        }
         _ => return None,
     };
     // Rows are compared with 0 by the planner as -0 < 0; UNSIGNED_FLOAT stores both as 0.
@@ -64,7 +66,9 @@ fn value_of(literal: &ScalarValue, sql_type: SqlType) -> Option<Value<'_>> {
 fn text_of(literal: &ScalarValue, value: &Value<'_>) -> String {
     match value {
         Value::Text(text) => format!("'{text}'"),
-        Value::Bytes(bytes) => format!("X'{}'", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        Value::Bytes(bytes) => {
+            format!("X'{}'", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        }
         Value::Millis(_) | Value::Timestamp { .. } => format!("'{literal}'"),
         _ => literal.to_string(),
     }

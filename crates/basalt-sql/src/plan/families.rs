@@ -40,7 +40,8 @@ impl VisitorMut for Relations<'_> {
         };
         self.names.extend(alias.as_ref().map(|alias| alias.name.value.clone()));
         let Some(name) = name else { return ControlFlow::Continue(()) };
-        let mut parts: Vec<_> = name.0.iter().filter_map(|part| part.as_ident()).map(|part| part.value.clone()).collect();
+        let mut parts: Vec<_> =
+            name.0.iter().filter_map(|part| part.as_ident()).map(|part| part.value.clone()).collect();
         if let Some(last) = parts.pop() {
             self.names.insert(last.clone());
             let name = Name { schema: parts.pop(), name: last };

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
+};
 
 /// Stands between a label and the number that makes it unique; no text can be typed with it.
 const MARK: char = '\u{1}';
@@ -70,6 +72,7 @@ pub(crate) fn shown_schema(schema: &SchemaRef) -> SchemaRef {
         return Arc::clone(schema);
     }
     let shown = |name: &str| name.split(MARK).next().unwrap_or_default().to_owned();
-    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_name(shown(field.name()))).collect();
+    let fields: Vec<_> =
+        schema.fields().iter().map(|field| field.as_ref().clone().with_name(shown(field.name()))).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

@@ -7,7 +7,9 @@ use basalt_model::SqlType;
 use datafusion::arrow::datatypes::{Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::TypePlanner;
-use datafusion::sql::sqlparser::ast::{CharacterLength, DataType as SqlDataType, ExactNumberInfo, TimezoneInfo};
+use datafusion::sql::sqlparser::ast::{
+    CharacterLength, DataType as SqlDataType, ExactNumberInfo, TimezoneInfo,
+};
 
 /// Phoenix's types; all others are left to the planner.
 #[derive(Debug, Default)]
@@ -24,9 +26,9 @@ fn phoenix_type(sql_type: &SqlDataType) -> Option<SqlType> {
     use SqlDataType as S;
     Some(match sql_type {
         S::Float(ExactNumberInfo::None) => SqlType::Float,
-        S::Decimal(ExactNumberInfo::None) | S::Numeric(ExactNumberInfo::None) | S::Dec(ExactNumberInfo::None) => {
-            SqlType::Decimal(None)
-        }
+        S::Decimal(ExactNumberInfo::None)
+        | S::Numeric(ExactNumberInfo::None)
+        | S::Dec(ExactNumberInfo::None) => SqlType::Decimal(None),
         S::Date => SqlType::Date,
         S::Time(None, TimezoneInfo::None) => SqlType::Time,
         S::Timestamp(None, TimezoneInfo::None) => SqlType::Timestamp,
@@ -51,7 +53,9 @@ fn phoenix_type(sql_type: &SqlDataType) -> Option<SqlType> {
 /// CAST does not shorten, as in Phoenix: the length is checked where the value is stored.
 fn length(sql_type: &SqlDataType) -> Option<u32> {
     match sql_type {
-        SqlDataType::Varchar(Some(CharacterLength::IntegerLength { length, .. })) => u32::try_from(*length).ok(),
+        SqlDataType::Varchar(Some(CharacterLength::IntegerLength { length, .. })) => {
+            u32::try_from(*length).ok()
+        }
         _ => None,
     }
 }

@@ -26,7 +26,9 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput,
+};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -182,7 +184,10 @@ impl ExecutionPlan for BasaltScan {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self)
     }
 
@@ -206,7 +211,11 @@ impl ExecutionPlan for BasaltScan {
         Some(self.metrics.clone_inner())
     }
 
-    fn statistics_from_inputs(&self, _inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+    fn statistics_from_inputs(
+        &self,
+        _inputs: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
         let share = if args.partition().is_some() { self.partitions.len().max(1) } else { 1 };
         let bytes: u64 = self.partitions.iter().map(|partition| partition.bytes).sum();
         Ok(Arc::new(Statistics {
@@ -248,7 +257,11 @@ enum Source {
 }
 
 impl Reader {
-    fn open(spec: &Arc<Spec>, partition: Partition, counters: Counters) -> std::result::Result<Self, SqlError> {
+    fn open(
+        spec: &Arc<Spec>,
+        partition: Partition,
+        counters: Counters,
+    ) -> std::result::Result<Self, SqlError> {
         spec.progress.enter("reading");
         let rows_left = spec.limit.unwrap_or(usize::MAX);
         let source = match &spec.access.access {
@@ -258,7 +271,8 @@ impl Reader {
                 spec.progress.expect(rows / spec.partitions_max.max(1) as u64, partition.bytes);
                 let schema = table_schema(&spec.descriptor);
                 let batch_rows = BATCH_ROWS.min(rows_left.max(1));
-                let scan = spec.snapshot.rows(spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
+                let scan =
+                    spec.snapshot.rows(spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
                 Source::Ranges { scan, bytes_before: 0, blocks_before: 0 }
             }
         };
@@ -304,7 +318,8 @@ impl Reader {
 
 /// Reads rows one by one through bloom filters and index, without a scan.
 fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RecordBatch, SqlError> {
-    let mut decoder = RowDecoder::new(table_schema(&spec.descriptor), &spec.columns, Arc::clone(&spec.schema));
+    let mut decoder =
+        RowDecoder::new(table_schema(&spec.descriptor), &spec.columns, Arc::clone(&spec.schema));
     for key in keys {
         for run in spec.snapshot.get_row(spec.id, key)? {
             decoder.push(&run)?;

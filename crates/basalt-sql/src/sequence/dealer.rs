@@ -44,7 +44,9 @@ impl Dealer {
             let block = match blocks.get_mut(name) {
                 Some(block) if block.count > 0 => block,
                 _ => {
-                    let taken = table::update(&self.database, name, |record| record.take(missing.max(record.cache as u64)))?;
+                    let taken = table::update(&self.database, name, |record| {
+                        record.take(missing.max(record.cache as u64))
+                    })?;
                     blocks.entry(name.clone()).insert_entry(taken).into_mut()
                 }
             };

@@ -83,7 +83,10 @@ impl SequenceNode {
     fn over(input: LogicalPlan, source: Source) -> Result<Self> {
         let mut fields: Vec<_> =
             input.schema().iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field))).collect();
-        let added = source.columns.iter().map(|column| (None, Arc::new(Field::new(&column.label, DataType::Int64, false))));
+        let added = source
+            .columns
+            .iter()
+            .map(|column| (None, Arc::new(Field::new(&column.label, DataType::Int64, false))));
         fields.extend(added);
         let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
         Ok(Self { input, source, schema: Arc::new(schema) })
@@ -234,7 +237,10 @@ impl ExecutionPlan for SequenceExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(Self::new(children.swap_remove(0), self.source.clone(), Arc::clone(&self.schema))))
     }
 

@@ -15,8 +15,8 @@ use datafusion::common::{Column, Result as PlanResult, exec_err};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    ColumnarValue, Distinct, Expr, Extension, LogicalPlan, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility, lit,
+    ColumnarValue, Distinct, Expr, Extension, LogicalPlan, Projection, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, lit,
 };
 use datafusion::scalar::ScalarValue;
 
@@ -86,7 +86,9 @@ fn label(function: &str, args: &[Expr]) -> String {
 }
 
 fn parse_call(function: &str, args: &[Expr]) -> Option<Call> {
-    let [Expr::Literal(schema, _), Expr::Literal(name, _), Expr::Literal(count, _)] = args else { return None };
+    let [Expr::Literal(schema, _), Expr::Literal(name, _), Expr::Literal(count, _)] = args else {
+        return None;
+    };
     let text = |value: &ScalarValue| value.try_as_str().flatten().map(str::to_owned);
     let ScalarValue::Int64(Some(count)) = count else { return None };
     let count = if function == CURRENT_VALUE { 0 } else { u32::try_from(*count).ok()? };
@@ -105,7 +107,11 @@ fn mentions(expr: &Expr) -> bool {
 }
 
 /// Replaces the mentions in select lists and refuses all others.
-pub(crate) fn place(plan: LogicalPlan, dealer: &Arc<Dealer>, currents: &Currents) -> Result<LogicalPlan, SqlError> {
+pub(crate) fn place(
+    plan: LogicalPlan,
+    dealer: &Arc<Dealer>,
+    currents: &Currents,
+) -> Result<LogicalPlan, SqlError> {
     if !plan_mentions(&plan)? {
         return Ok(plan);
     }
@@ -165,7 +171,8 @@ fn place_in(projection: &Projection, dealer: &Arc<Dealer>, currents: &Currents) 
     }
     let mut input = Arc::clone(&projection.input);
     if !columns.is_empty() {
-        let node = SequenceNode::try_new(input.as_ref().clone(), columns, Arc::clone(dealer), Arc::clone(currents))?;
+        let node =
+            SequenceNode::try_new(input.as_ref().clone(), columns, Arc::clone(dealer), Arc::clone(currents))?;
         input = Arc::new(LogicalPlan::Extension(Extension { node: Arc::new(node) }));
     }
     Projection::try_new(exprs, input).map(LogicalPlan::Projection)
@@ -179,8 +186,15 @@ fn add_column(columns: &mut Vec<SequenceColumn>, call: Call) {
 }
 
 /// CURRENT VALUE is the value of this row if the row takes one, else the last that the session got.
-fn replacement(call: &Call, columns: &[SequenceColumn], dealer: &Dealer, currents: &Currents) -> PlanResult<Expr> {
-    let column = columns.iter().find(|column| column.name == call.name && (call.count == 0 || column.count == call.count));
+fn replacement(
+    call: &Call,
+    columns: &[SequenceColumn],
+    dealer: &Dealer,
+    currents: &Currents,
+) -> PlanResult<Expr> {
+    let column = columns
+        .iter()
+        .find(|column| column.name == call.name && (call.count == 0 || column.count == call.count));
     if let Some(column) = column {
         return Ok(Expr::Column(Column::new_unqualified(column.label.clone())));
     }

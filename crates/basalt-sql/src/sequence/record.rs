@@ -101,9 +101,15 @@ impl Record {
 
     fn exhausted(&self) -> SqlError {
         if self.increment > 0 {
-            SqlError::coded(code::SEQUENCE_MAX_REACHED, format!("the sequence has reached its MAXVALUE {}", self.max))
+            SqlError::coded(
+                code::SEQUENCE_MAX_REACHED,
+                format!("the sequence has reached its MAXVALUE {}", self.max),
+            )
         } else {
-            SqlError::coded(code::SEQUENCE_MIN_REACHED, format!("the sequence has reached its MINVALUE {}", self.min))
+            SqlError::coded(
+                code::SEQUENCE_MIN_REACHED,
+                format!("the sequence has reached its MINVALUE {}", self.min),
+            )
         }
     }
 }

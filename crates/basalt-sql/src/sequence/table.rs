@@ -8,8 +8,8 @@ use basalt_hfile::cells::CellRun;
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
 use basalt_model::types::Value;
 use basalt_model::{
-    CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, SortOrder, SqlType, TableDescriptor, TableId, TableName,
-    TableSchema, WriteBatch, rowkey,
+    CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, SortOrder, SqlType, TableDescriptor, TableId,
+    TableName, TableSchema, WriteBatch, rowkey,
 };
 use basalt_store::{Database, Durability};
 use datafusion::arrow::util::display::array_value_to_string;
@@ -38,7 +38,11 @@ impl From<&Name> for SequenceName {
 
 impl fmt::Display for SequenceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.schema.is_empty() { f.write_str(&self.name) } else { write!(f, "{}.{}", self.schema, self.name) }
+        if self.schema.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}.{}", self.schema, self.name)
+        }
     }
 }
 
@@ -189,8 +193,11 @@ pub(crate) fn names(database: &Database) -> Result<Vec<SequenceName>, SqlError> 
     let key = [1, 2].map(basalt_model::schema::ColumnRef::Key);
     for batch in database.snapshot().rows(table, &schema, &key, vec![KeyRange::all()], 1_024)? {
         let batch = batch?;
-        let text = |column: usize, row: usize| array_value_to_string(batch.column(column), row).unwrap_or_default();
-        names.extend((0..batch.num_rows()).map(|row| SequenceName { schema: text(0, row), name: text(1, row) }));
+        let text =
+            |column: usize, row: usize| array_value_to_string(batch.column(column), row).unwrap_or_default();
+        names.extend(
+            (0..batch.num_rows()).map(|row| SequenceName { schema: text(0, row), name: text(1, row) }),
+        );
     }
     Ok(names)
 }

@@ -80,7 +80,10 @@ fn a_rest_is_given_back_unless_somebody_took_more() {
 fn bulk_values_are_consecutive_or_refused() {
     let mut sequence = record("start 10 increment 10 maxvalue 50").expect("valid");
     assert_eq!(sequence.take_all(3).expect("10, 20, 30").first, 10);
-    assert_eq!(sequence.clone().take_all(3).expect_err("only two left").code().map(|code| code.number), Some(1212));
+    assert_eq!(
+        sequence.clone().take_all(3).expect_err("only two left").code().map(|code| code.number),
+        Some(1212)
+    );
     let mut cycling = record("minvalue 1 maxvalue 9 cycle").expect("valid");
     assert_eq!(cycling.take_all(2).expect_err("cycles").code().map(|code| code.number), Some(1216));
 }

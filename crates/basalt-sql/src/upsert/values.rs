@@ -61,10 +61,9 @@ pub(super) fn upsert_values(
         arrays.push(array);
     }
     let mut assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, false)?;
-    let mut writer = RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
-    assembler
-        .add(&arrays, count, writer.batch())
-        .map_err(|refusal| refusal.into_error(0, count == 1))?;
+    let mut writer =
+        RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    assembler.add(&arrays, count, writer.batch()).map_err(|refusal| refusal.into_error(0, count == 1))?;
     writer.added(count as u64)?;
     writer.finish()
 }
@@ -143,17 +142,24 @@ impl<'a> Evaluator<'a> {
     }
 
     fn compile(&self, planned: Expr) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
-        self.planning.state.create_physical_expr(planned, &self.empty).map_err(|error| self.planning.error(error))
+        self.planning
+            .state
+            .create_physical_expr(planned, &self.empty)
+            .map_err(|error| self.planning.error(error))
     }
 
     fn evaluate(&self, compiled: &Arc<dyn PhysicalExpr>) -> Result<ScalarValue, SqlError> {
         let value = compiled.evaluate(&self.row).and_then(|value| value.into_array(1));
-        value.and_then(|array| ScalarValue::try_from_array(&array, 0)).map_err(|error| self.planning.error(error))
+        value
+            .and_then(|array| ScalarValue::try_from_array(&array, 0))
+            .map_err(|error| self.planning.error(error))
     }
 
     /// All mentions of a sequence in one row give the same value.
     fn take(&mut self, call: &Call) -> Result<i64, SqlError> {
-        let same = |(taken, _): &&(Call, i64)| taken.name == call.name && (call.count == 0 || taken.count == call.count);
+        let same = |(taken, _): &&(Call, i64)| {
+            taken.name == call.name && (call.count == 0 || taken.count == call.count)
+        };
         if let Some((_, value)) = self.taken.iter().find(same) {
             return Ok(*value);
         }
