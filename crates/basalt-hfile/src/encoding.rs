@@ -151,3 +151,20 @@ pub(crate) trait BlockEncoder: Send {
 
 #[cfg(test)]
 mod tests;
+
+/// `a == b` for slices that are a few bytes long and mostly equal: rows and column names of neighbouring cells.
+/// Two loads that overlap instead of a call of `memcmp`.
+#[inline(always)]
+pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match a.len() {
+        0 => true,
+        1 => a[0] == b[0],
+        2..4 => a.first_chunk::<2>() == b.first_chunk::<2>() && a.last_chunk::<2>() == b.last_chunk::<2>(),
+        4..8 => a.first_chunk::<4>() == b.first_chunk::<4>() && a.last_chunk::<4>() == b.last_chunk::<4>(),
+        8..=16 => a.first_chunk::<8>() == b.first_chunk::<8>() && a.last_chunk::<8>() == b.last_chunk::<8>(),
+        _ => a == b,
+    }
+}

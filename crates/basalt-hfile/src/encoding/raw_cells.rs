@@ -11,7 +11,7 @@
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
-use super::{CellLayout, DecodeContext};
+use super::{CellLayout, DecodeContext, same_bytes};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::{FlatKey, KEY_OVERHEAD};
@@ -73,10 +73,10 @@ fn decode<const TAGS: bool, const SEQ: bool>(
         let cell = parse_raw_cell::<TAGS, SEQ>(bytes, at).ok_or_else(|| explain(bytes, at))?;
         let (row, column) = cell.key.split_at(2 + cell.row_len as usize);
         let column = &column[..column.len() - 9];
-        if row != last_row {
+        if !same_bytes(row, last_row) {
             row_starts.push(slots.len() as u32);
             last_row = row;
-        } else if column == last_column {
+        } else if same_bytes(column, last_column) {
             plain = false;
         }
         last_column = column;

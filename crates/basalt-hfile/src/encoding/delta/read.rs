@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::tags::TagReader;
 use crate::cells::{CellBlock, CellSlot};
-use crate::encoding::DecodeContext;
+use crate::encoding::{DecodeContext, same_bytes};
 use crate::error::Damage;
 use crate::key::{FlatKey, KEY_OVERHEAD};
 use crate::varint::{read_leb, read_vlong, vlong_len};
@@ -323,7 +323,10 @@ impl DeltaCells {
                 }
                 let qualifier_len = (kept + rest.len()) as u32;
                 let same_column = qualifier_len == last.qualifier_len
-                    && rest == &self.keys[qualifier_at + kept..qualifier_at + qualifier_len as usize];
+                    && same_bytes(
+                        rest,
+                        &self.keys[qualifier_at + kept..qualifier_at + qualifier_len as usize],
+                    );
                 self.keys.extend_from_within(last.key as usize..qualifier_at + kept);
                 self.keys.extend_from_slice(rest);
                 Some((last.row_len, last.family_len, qualifier_len, false, same_column))
@@ -335,7 +338,7 @@ impl DeltaCells {
                 self.keys.extend_from_within(last.key as usize..last.key as usize + common);
                 self.keys.extend_from_slice(row_rest);
                 debug_assert_eq!(self.keys.len() - start, 2 + *row_len as usize);
-                let new_row = self.keys[start..] != self.keys[last.key as usize..family_at];
+                let new_row = !same_bytes(&self.keys[start..], &self.keys[last.key as usize..family_at]);
                 self.keys.extend_from_within(family_at..family_at + 1 + last.family_len as usize);
                 self.keys.extend_from_slice(qualifier);
                 let same_column = !new_row && self.keys[start..] == self.keys[self.name(&last)];
@@ -365,8 +368,9 @@ impl DeltaCells {
                     Some(last) => {
                         let last_name = &self.keys[self.name(last)];
                         let row_end = 2 + row_len as usize;
-                        let new_row = last.row_len != row_len || name[..row_end] != last_name[..row_end];
-                        (new_row, !new_row && name == last_name)
+                        let new_row =
+                            last.row_len != row_len || !same_bytes(&name[..row_end], &last_name[..row_end]);
+                        (new_row, !new_row && same_bytes(name, last_name))
                     }
                 };
                 Some((row_len, family_len, qualifier_len, new_row, same_column))
