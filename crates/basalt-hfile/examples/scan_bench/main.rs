@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `run` prints one line of JSON a file:
-//! * scan: every cell of the file borrowed one after the other; blocks come from the operating system's cache
+//! * scan: every cell of the file looked at, value and timestamp; blocks come from the operating system's cache
 //!   and are verified, decompressed and decoded each time; the thread's processor time per round;
 //! * seek: a random row found through the index and the value of its first cell read, all blocks in memory,
 //!   verified and decompressed but not decoded; percentiles of as many seeks as warmed up before;
@@ -26,6 +26,10 @@ use basalt_hfile::{
     BloomKind, CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, LocalFile, ReadOptions,
     WriterOptions,
 };
+
+/// The allocator of the `basalt` program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -96,19 +100,27 @@ fn measure(path: &Path, effort: &Effort) -> Outcome<String> {
     Ok(line + "}")
 }
 
-/// Seconds of this thread on a processor in each of `rounds` runs, after one that does not count.
+/// The least time of a round: the clock below is exact to a tick of the scheduler, up to 4 ms.
+const ROUND_SECONDS: f64 = 0.4;
+
+/// Seconds of this thread on a processor for one run, in each of `rounds` rounds of some runs.
 fn times(rounds: usize, mut work: impl FnMut() -> Outcome<()>) -> Outcome<Vec<f64>> {
     work()?;
-    (0..rounds)
-        .map(|_| {
-            let start = cpu_seconds()?;
+    let start = cpu_seconds()?;
+    work()?;
+    let runs = (ROUND_SECONDS / (cpu_seconds()? - start).max(0.004)).ceil() as usize;
+    let mut seconds = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let start = cpu_seconds()?;
+        for _ in 0..runs {
             work()?;
-            Ok(cpu_seconds()? - start)
-        })
-        .collect()
+        }
+        seconds.push((cpu_seconds()? - start) / runs as f64);
+    }
+    Ok(seconds)
 }
 
-/// The clock that stands still while other programs have the processor; exact to a tick of the scheduler.
+/// A clock that stands still while other programs have the processor.
 fn cpu_seconds() -> Outcome<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanos: u64 = text.split(' ').next().unwrap_or_default().parse()?;
@@ -119,9 +131,8 @@ fn scan(reader: &HFileReader) -> Outcome<()> {
     let (mut cells, mut sum) = (0, 0);
     for index in 0..reader.block_count()? {
         let block = reader.read_block(index)?;
-        for at in 0..block.len() {
-            let cell = black_box(block.cell(at));
-            sum += cell.value.len() as i64 ^ cell.timestamp;
+        for slot in &block.slots {
+            sum += block.value_of(slot).len() as i64 ^ slot.timestamp;
         }
         cells += block.len() as u64;
     }
