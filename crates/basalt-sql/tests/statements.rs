@@ -74,7 +74,7 @@ async fn a_statement_beyond_the_log_is_atomic_too() {
     changed(&session, "create table small (k smallint primary key, v bigint)").await.expect("creates");
     let error =
         changed(&session, "upsert into small select k - 40000, v from t").await.expect_err("beyond SMALLINT");
-    assert!(error.message().contains("column K: value -39999 is out of range for SMALLINT"), "{error}");
+    assert!(error.message().contains("is out of range for SMALLINT"), "{error}");
     // Rows that come before the one that does not fit, more than go through the log.
     let error = changed(&session, "upsert into t select k + 1000000, 90000 / (k - 120000) from t").await;
     assert!(error.expect_err("divides by zero").message().contains("division by zero"));
@@ -166,13 +166,13 @@ async fn sessions_never_get_the_same_value() {
 async fn options_without_effect_are_named() {
     let fixture = open(64 << 20);
     let session = fixture.engine.session();
-    let sql = "create table t (k integer primary key) compression = 'SNAPPY', salt_buckets = 4, versions = 2";
+    let sql = "create table t (k integer primary key) compression = 'LZO', salt_buckets = 4, versions = 2";
     changed(&session, sql).await.expect("creates");
     let warnings = session.take_warnings();
     assert_eq!(
         warnings,
         [
-            "COMPRESSION SNAPPY is not supported yet; ZSTD is used",
+            "COMPRESSION LZO is not supported yet; ZSTD is used",
             "option SALT_BUCKETS is kept but has no effect: rows are not salted; writes do not depend on it",
         ]
     );

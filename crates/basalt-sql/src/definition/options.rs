@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use basalt_hfile::{BloomKind, Compression, Encoding};
 use basalt_model::FamilyDescriptor;
 use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
 use basalt_model::table::{DeleteRule, KeepDeletedCells};
@@ -16,12 +17,10 @@ use crate::error::SqlError;
 
 /// Compression of tables that do not say.
 const COMPRESSION_DEFAULT: &str = "ZSTD";
-const COMPRESSIONS: [&str; 2] = ["NONE", "ZSTD"];
-const COMPRESSIONS_OF_HBASE: [&str; 8] = ["GZ", "SNAPPY", "LZ4", "LZO", "BZIP2", "LZMA", "BROTLI", "GZIP"];
-const ENCODINGS: [&str; 1] = ["NONE"];
-const ENCODINGS_OF_HBASE: [&str; 5] = ["PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1", "COLUMNAR"];
-const BLOOMS: [&str; 2] = ["NONE", "ROW"];
-const BLOOMS_OF_HBASE: [&str; 2] = ["ROWCOL", "ROWPREFIX_FIXED_LENGTH"];
+/// What HBase knows besides what the store file has.
+const COMPRESSIONS_OF_HBASE: [&str; 4] = ["LZO", "BZIP2", "LZMA", "BROTLI"];
+const ENCODINGS_OF_HBASE: [&str; 1] = ["PREFIX_TREE"];
+const BLOOMS_OF_HBASE: [&str; 1] = ["ROWPREFIX_FIXED_LENGTH"];
 
 /// Options of Phoenix that change nothing here, and what to know instead.
 const WITHOUT_EFFECT: [(&str, &str); 8] = [
@@ -168,15 +167,15 @@ fn family_option(
         match option.name.as_str() {
             "COMPRESSION" => {
                 let (name, asked) =
-                    choice(option, &COMPRESSIONS, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
+                    choice(option, compression, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
                 with_asked(Compression(name), option, asked)
             }
             "DATA_BLOCK_ENCODING" => {
-                let (name, asked) = choice(option, &ENCODINGS, &ENCODINGS_OF_HBASE, "NONE", warnings)?;
+                let (name, asked) = choice(option, encoding, &ENCODINGS_OF_HBASE, "NONE", warnings)?;
                 with_asked(Encoding(name), option, asked)
             }
             "BLOOMFILTER" => {
-                let (name, asked) = choice(option, &BLOOMS, &BLOOMS_OF_HBASE, "ROW", warnings)?;
+                let (name, asked) = choice(option, bloom, &BLOOMS_OF_HBASE, "ROW", warnings)?;
                 with_asked(Bloom(name), option, asked)
             }
             "VERSIONS" => vec![Versions(number(option, 1, i32::MAX as u32)?)],
@@ -210,24 +209,35 @@ fn with_asked(used: FamilyOption, option: &OptionDef, asked: Option<String>) -> 
     [used].into_iter().chain(kept).collect()
 }
 
+fn compression(name: &str) -> bool {
+    Compression::from_name(name).is_some()
+}
+
+fn encoding(name: &str) -> bool {
+    Encoding::from_name(name).is_some()
+}
+
+fn bloom(name: &str) -> bool {
+    BloomKind::from_name(name).is_some()
+}
+
 /// The value to use, and the one asked for if that is another.
 fn choice(
     option: &OptionDef,
-    supported: &[&str],
+    is_supported: fn(&str) -> bool,
     known: &[&str],
     instead: &str,
     warnings: &mut Vec<String>,
 ) -> Result<(String, Option<String>), SqlError> {
     let value = option.value.to_uppercase();
-    if supported.contains(&value.as_str()) {
+    if is_supported(&value) {
         return Ok((value, None));
     }
     if known.contains(&value.as_str()) {
         warnings.push(format!("{} {value} is not supported yet; {instead} is used", option.name));
         return Ok((instead.to_owned(), Some(value)));
     }
-    let all: Vec<_> = supported.iter().chain(known).copied().collect();
-    Err(invalid(option, &format!("one of {}", all.join(", "))))
+    Err(SqlError::statement(format!("option {} has no value {}", option.name, option.value)))
 }
 
 fn number(option: &OptionDef, min: u32, max: u32) -> Result<u32, SqlError> {
