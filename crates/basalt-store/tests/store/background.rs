@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads of upkeep beside threads of writers and readers, on a real file system, with little memory.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use basalt_model::{TableId, WriteBatch};
+use basalt_store::{Database, Durability, OpenOptions};
+
+use crate::support::*;
+
+const WRITERS: u64 = 4;
+const BATCHES: u64 = 120;
+const BATCH_ROWS: u64 = 50;
+
+fn options(memory_bytes: u64) -> OpenOptions {
+    OpenOptions {
+        memory_bytes,
+        memtable_bytes: Some(memory_bytes / 32),
+        wal_segment_bytes: 64 << 10,
+        async_sync_ms: 5,
+        ..OpenOptions::create()
+    }
+}
+
+/// Rows `w-bbb-rr` with the batch number as value; a row per writer counts its batches.
+fn batch(table: TableId, writer: u64, number: u64) -> WriteBatch {
+    let mut batch = WriteBatch::new();
+    let value = format!("{number} and some bytes to fill memory with {:0100}", number);
+    for row in 0..BATCH_ROWS {
+        put(&mut batch, table, &format!("{writer}-{number:03}-{row:02}"), &[("f:x", &value)]);
+    }
+    put(&mut batch, table, &format!("count-{writer}"), &[("f:x", &(number + 1).to_string())]);
+    batch
+}
+
+/// Every writer's batches are there from the first up to its count, each wholly.
+fn check_whole(rows: &Rows) -> u64 {
+    let mut total = 0;
+    for writer in 0..WRITERS {
+        let count = rows.get(&format!("count-{writer}")).map_or(0, |columns| columns["f:x"].parse().unwrap());
+        let found = rows.keys().filter(|row| row.starts_with(&format!("{writer}-"))).count() as u64;
+        assert_eq!(found, count * BATCH_ROWS, "writer {writer} counts {count} batches");
+        total += count;
+    }
+    total
+}
+
+#[test]
+fn writers_readers_flushes_and_compactions_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory_bytes = 4 << 20;
+    let db = Database::open(dir.path(), options(memory_bytes)).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    let (done, unflushed_max) = (AtomicBool::new(false), AtomicU64::new(0));
+    let scans = Mutex::new(0);
+    std::thread::scope(|scope| {
+        let (db, done) = (&db, &done);
+        let reader = scope.spawn(|| {
+            let mut seen = 0;
+            while !done.load(Ordering::Acquire) {
+                let total = check_whole(&rows(&db.snapshot(), table).unwrap());
+                assert!(total >= seen, "a later snapshot shows less");
+                seen = total;
+                *scans.lock().unwrap() += 1;
+                unflushed_max.fetch_max(db.metrics().unflushed_bytes, Ordering::Relaxed);
+            }
+        });
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn(move || {
+                    let durability = if writer == 0 { Durability::Async } else { Durability::Sync };
+                    for number in 0..BATCHES {
+                        db.write(batch(table, writer, number), durability).unwrap();
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Release);
+        reader.join().unwrap();
+    });
+    let metrics = db.metrics();
+    assert!(metrics.flushes > 5 && metrics.compactions > 0, "{metrics:?}");
+    assert_eq!(metrics.upkeep_failures, 0, "{metrics:?}");
+    // The limit is a quarter of the memory; each writer may be one batch above it.
+    let limit = memory_bytes / 4 + WRITERS * 20_000;
+    assert!(unflushed_max.load(Ordering::Relaxed) <= limit, "{unflushed_max:?} of {limit} bytes");
+    assert!(*scans.lock().unwrap() > 0);
+    assert_eq!(check_whole(&rows(&db.snapshot(), table).unwrap()), WRITERS * BATCHES);
+    db.close().unwrap();
+    let db = Database::open(dir.path(), options(memory_bytes)).unwrap();
+    assert_eq!(check_whole(&rows(&db.snapshot(), table).unwrap()), WRITERS * BATCHES);
+    db.flush(None).unwrap();
+    db.compact(None, true).unwrap();
+    assert_eq!(check_whole(&rows(&db.snapshot(), table).unwrap()), WRITERS * BATCHES);
+    assert_eq!((db.stats(table).unwrap().files, db.metrics().wal_bytes), (1, 0));
+}
+
+#[test]
+fn closing_with_work_under_way_loses_nothing_and_frees_the_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..5 {
+        let db = Database::open(dir.path(), options(1 << 20)).unwrap();
+        let table = match db.tables().first() {
+            Some((id, _)) => *id,
+            None => db.create_table(descriptor("T", &["f"])).unwrap(),
+        };
+        let snapshot = db.snapshot();
+        for number in 0..10 {
+            db.write(batch(table, 0, round * 10 + number), Durability::Async).unwrap();
+        }
+        assert_eq!(check_whole(&rows(&snapshot, table).unwrap()), round * 10);
+        drop(db);
+        assert_eq!(check_whole(&rows(&snapshot, table).unwrap()), round * 10, "a snapshot outlives the handle");
+    }
+}
