@@ -333,11 +333,14 @@ impl Sequencer {
 }
 
 impl CommitLine {
-    /// Publishes numbers taken with [`Sequencer::take_seqs`] while nothing is on its way.
-    pub(crate) fn publish(&self, sequencer: &Sequencer, seq: Seq) {
+    /// Publishes numbers taken with [`Sequencer::take_seqs`] while nothing is on its way; later commits get
+    /// no older timestamp.
+    pub(crate) fn publish(&self, sequencer: &mut Sequencer, seq: Seq, timestamp: i64) {
         assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
         let mut group = self.group.lock();
         group.resolved = seq.0;
+        sequencer.last_timestamp = sequencer.last_timestamp.max(timestamp);
+        self.visible_timestamp.fetch_max(timestamp, Ordering::AcqRel);
         self.visible.store(seq.0, Ordering::Release);
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct IngestSpec {
     pub(crate) table_name: String,
     /// The table's families by name.
     pub(crate) families: Vec<(String, FamilyTarget)>,
+    /// The newest timestamp given to a write so far: the ingest gets none that is older, whatever the clock says.
+    pub(crate) timestamp_min: i64,
     /// Memory for rows that arrive out of order, in bytes.
     pub(crate) memory_bytes: usize,
     /// Size at which a file ends.
@@ -75,7 +77,7 @@ enum Message {
 impl IngestWriter {
     /// Starts the writing thread.
     pub(crate) fn start(spec: IngestSpec) -> Result<Self> {
-        let timestamp = spec.env.now_ms();
+        let timestamp = spec.env.now_ms().max(spec.timestamp_min);
         let spawner = spec.env.spawner.clone();
         let builder = Builder::new(spec, timestamp);
         let (queue, batches) = sync_channel(QUEUE_BATCHES);
@@ -90,6 +92,11 @@ impl IngestWriter {
             .spawn("basalt-ingest", body)
             .map_err(Error::io("start a thread for", "ingest".as_ref()))?;
         Ok(Self { timestamp, queue: Some(queue), outcome, task: Some(task) })
+    }
+
+    /// What cells without a timestamp get.
+    pub(crate) fn timestamp(&self) -> i64 {
+        self.timestamp
     }
 
     /// Adds rows. Cells without a timestamp get that of the start. An error may concern an earlier batch;

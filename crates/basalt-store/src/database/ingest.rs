@@ -45,6 +45,7 @@ impl Database {
             table,
             table_name: found.descriptor.name.to_string(),
             families,
+            timestamp_min: shared.commit.visible_timestamp(),
             memory_bytes: (shared.options.memory_bytes / MEMORY_SHARE).min(MEMORY_MAX) as usize,
             file_bytes_max: FILE_BYTES_MAX,
         };
@@ -85,8 +86,9 @@ impl Ingest {
 
     /// Makes everything that was added durable and visible, all at once.
     pub fn finish(self) -> Result<IngestSummary> {
+        let timestamp = self.writer.timestamp();
         let done = self.writer.finish()?;
-        self.shared.publish_ingest(self.table, self.region, done)
+        self.shared.publish_ingest(self.table, self.region, done, timestamp)
     }
 }
 
@@ -98,7 +100,13 @@ impl std::fmt::Debug for Ingest {
 
 impl Shared {
     /// Publishes a load. After an error nothing of it is visible.
-    fn publish_ingest(&self, table: TableId, region: RegionId, done: Ingested) -> Result<IngestSummary> {
+    fn publish_ingest(
+        &self,
+        table: TableId,
+        region: RegionId,
+        done: Ingested,
+        timestamp: i64,
+    ) -> Result<IngestSummary> {
         self.check_writable()?;
         let (rows, cells) = (done.rows, done.cells);
         let runs: Vec<_> = done.runs.into_iter().filter(|run| !run.is_empty()).collect();
@@ -125,6 +133,7 @@ impl Shared {
             manifest.change(|manifest| {
                 self.note_progress(manifest);
                 manifest.last_seq = last;
+                manifest.last_timestamp = manifest.last_timestamp.max(timestamp);
                 let entry = manifest.region_mut(region).expect("regions change under the manifest's lock");
                 for (family, file) in &files {
                     entry.families.entry(family.clone()).or_default().insert(0, file.meta.clone());
@@ -145,7 +154,7 @@ impl Shared {
                 }
             });
             // Under the version's lock, so that no snapshot sees the one without the other.
-            self.commit.publish(sequencer, last);
+            self.commit.publish(sequencer, last, timestamp);
         });
         let size_bytes = files.iter().map(|(_, file)| file.meta.size_bytes).sum();
         self.metrics.ingested_bytes.fetch_add(size_bytes, Relaxed);
