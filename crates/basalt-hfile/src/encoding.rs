@@ -19,6 +19,8 @@ pub(crate) mod raw_cells;
 mod raw_cursor;
 mod row_index_v1;
 
+use std::cmp::Ordering;
+
 use basalt_model::{CellRef, Seq};
 use bytes::Bytes;
 
@@ -116,10 +118,74 @@ pub(crate) struct DecodeContext {
     pub(crate) block_raw_bytes_max: usize,
 }
 
-/// What an encoder knows of the cell before.
-pub(crate) struct CellStep<'a> {
-    /// Its key; `None` for the first cell of a block.
-    pub(crate) previous: Option<FlatKey<'a>>,
+/// How a cell stands to the one before it.
+#[derive(Debug)]
+pub(crate) struct CellStep {
+    /// `Less` if the cell sorts behind the one before, as it must; `Equal` if their keys are equal.
+    pub(crate) order: Ordering,
+    /// The rows differ.
+    pub(crate) new_row: bool,
+    /// Row or qualifier differ.
+    pub(crate) new_column: bool,
+    /// Bytes that the flat keys have in common, as [`delta`] counts them.
+    pub(crate) common: usize,
+    /// Timestamp of the cell before.
+    pub(crate) previous_timestamp: i64,
+    /// Type of the cell before.
+    pub(crate) previous_type: u8,
+    /// Length of the flat key of the cell before.
+    pub(crate) previous_key_len: usize,
+}
+
+impl CellStep {
+    /// Compares two cells of one family, once for all who want to know.
+    #[inline]
+    pub(crate) fn between(previous: &FlatKey<'_>, cell: &CellRef<'_>) -> Self {
+        let mut step = Self {
+            order: Ordering::Less,
+            new_row: true,
+            new_column: true,
+            common: 0,
+            previous_timestamp: previous.timestamp,
+            previous_type: previous.type_code,
+            previous_key_len: previous.len(),
+        };
+        let row = common_len(previous.row, cell.row);
+        if row < cell.row.len() || row < previous.row.len() {
+            step.order = previous.row[row..].first().cmp(&cell.row[row..].first());
+            step.common = match previous.row.len() == cell.row.len() {
+                true => 2 + row,
+                false => usize::from(previous.row.len() >> 8 == cell.row.len() >> 8),
+            };
+            return step;
+        }
+        step.new_row = false;
+        let qualifier = common_len(previous.qualifier, cell.qualifier);
+        step.common = 3 + row + cell.family.len() + qualifier;
+        step.new_column = qualifier < cell.qualifier.len() || qualifier < previous.qualifier.len();
+        step.order = if step.new_column {
+            previous.qualifier[qualifier..].first().cmp(&cell.qualifier[qualifier..].first())
+        } else {
+            let by_timestamp = cell.timestamp.cmp(&previous.timestamp);
+            by_timestamp.then_with(|| cell.cell_type.code().cmp(&previous.type_code))
+        };
+        step
+    }
+}
+
+/// Length of the common prefix.
+#[inline]
+fn common_len(a: &[u8], b: &[u8]) -> usize {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
+    let mut at = 0;
+    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        if x != y {
+            break;
+        }
+        at += 8;
+    }
+    at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
 }
 
 /// One encoding: what the writer and the reader need of it.
@@ -141,16 +207,14 @@ pub(crate) trait BlockEncoding: Sync {
 pub(crate) trait BlockEncoder: Send {
     /// Starts a block at the end of `out`.
     fn begin(&mut self, out: &mut Vec<u8>);
-    /// Appends a cell that does not sort before the previous one.
-    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>);
+    /// Appends a cell with its flat key; `step` is `None` for the first cell of a block.
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>);
     /// Ends the block, whose cells are `raw_bytes` in raw form.
     fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>);
-    /// Bytes emitted for cells of this block so far, as HBase counts them for its block boundaries.
+    /// Bytes emitted for cells of this block so far, as HBase counts them for its block boundaries: at most
+    /// what was appended and four for each cell.
     fn encoded_bytes(&self, out: &[u8]) -> usize;
 }
-
-#[cfg(test)]
-mod tests;
 
 /// `a == b` for slices that are a few bytes long and mostly equal: rows and column names of neighbouring cells.
 /// Two loads that overlap instead of a call of `memcmp`.
@@ -168,3 +232,6 @@ pub(crate) fn same_bytes(a: &[u8], b: &[u8]) -> bool {
         _ => a == b,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,8 @@ pub struct WriterOptions {
     pub checksum: Checksum,
     /// Bytes per checksum. Default 16,384.
     pub checksum_chunk_bytes: u32,
+    /// Put a checksum into the trailer's padding, where HBase reads over it. Default true.
+    pub trailer_checksum: bool,
     /// Key order named in the trailer; cells must be appended in [`KeyOrder::Cells`]. Default that.
     pub order: KeyOrder,
 }
@@ -63,6 +65,7 @@ impl Default for WriterOptions {
             index_entries_min: 16,
             checksum: Checksum::default(),
             checksum_chunk_bytes: 16_384,
+            trailer_checksum: true,
             order: KeyOrder::default(),
         }
     }

@@ -185,29 +185,57 @@ impl HFileReader {
 
     /// Reads, verifies, decompresses and decodes data block `index`.
     pub fn read_block(&self, index: usize) -> Result<CellBlock> {
-        self.read_encoded_block(index)?.decode()
-    }
-
-    fn read_data_block(&self, pointer: BlockPointer) -> Result<RawBlock> {
-        let block = read_block(&*self.file, pointer.offset, pointer.size)?;
-        if block.header.kind.is_data() {
-            Ok(block)
-        } else {
-            Err(self.wrong_kind(pointer.offset, block.header.kind, "data block"))
-        }
-    }
-
-    fn wrong_kind(&self, offset: u64, found: BlockKind, expected: &str) -> Error {
-        corrupt(self.name(), offset, format!("expected a {expected}, found {found:?}"))
+        let block = self.read_encoded_block(index)?.decode()?;
+        self.check_keys(index, &block)?;
+        Ok(block)
     }
 
     /// Reads, verifies and decompresses data block `index`, and leaves it encoded.
     pub fn read_encoded_block(&self, index: usize) -> Result<EncodedBlock> {
-        let BlockPointer { offset, .. } = self.index()?.pointer(index);
-        let block = self.read_data_block(self.index()?.pointer(index))?;
+        let pointer = self.index()?.pointer(index);
+        let block = read_block(&*self.file, pointer.offset, pointer.size)?;
+        if !block.header.kind.is_data() {
+            return Err(self.wrong_kind(pointer.offset, block.header.kind, "data block"));
+        }
+        let previous = index.checked_sub(1).map(|before| self.index().map(|index| index.pointer(before)));
+        self.check_place(&block, previous.transpose()?)?;
         let parts = self.payload(&block).and_then(|payload| split_encoding(&block.header, &payload));
-        let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), offset))?;
-        Ok(EncodedBlock { file: self.file.clone(), offset, encoding, body, context: self.decode_context() })
+        let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
+        let (offset, context) = (pointer.offset, self.decode_context());
+        Ok(EncodedBlock { file: self.file.clone(), offset, encoding, body, context })
+    }
+
+    /// A checksum does not bind a block to its place, its previous offset does: no two blocks of a chain have
+    /// the same one.
+    fn check_place(&self, block: &RawBlock, previous: Option<BlockPointer>) -> Result<()> {
+        let expected = previous.map_or(-1, |previous| previous.offset as i64);
+        let found = block.header.previous_offset;
+        if found == expected {
+            return Ok(());
+        }
+        let what = format!("another block lies here: the one before is at {expected}, not at {found}");
+        Err(corrupt(self.name(), block.offset, what))
+    }
+
+    /// The keys of a block must lie between the index keys of it and of the next: what a block of another file
+    /// at the same place rarely passes.
+    fn check_keys(&self, index: usize, block: &CellBlock) -> Result<()> {
+        let Some(last) = block.len().checked_sub(1).filter(|_| self.trailer.order == KeyOrder::Cells) else {
+            return Ok(());
+        };
+        let keys = self.index()?;
+        let key_of = |index: usize| if index < keys.len() { FlatKey::parse(keys.key(index)) } else { None };
+        let below = key_of(index).is_some_and(|key| key.compare(&FlatKey::of(&block.cell(0))).is_gt());
+        let above = key_of(index + 1).is_some_and(|key| key.compare(&FlatKey::of(&block.cell(last))).is_lt());
+        if below || above {
+            let what = "the cells of the block lie outside the index keys around it";
+            return Err(corrupt(self.name(), keys.pointer(index).offset, what));
+        }
+        Ok(())
+    }
+
+    fn wrong_kind(&self, offset: u64, found: BlockKind, expected: &str) -> Error {
+        corrupt(self.name(), offset, format!("expected a {expected}, found {found:?}"))
     }
 
     fn decode_context(&self) -> DecodeContext {
@@ -278,6 +306,7 @@ impl HFileReader {
         if block.header.kind != BlockKind::BloomChunk {
             return Err(self.wrong_kind(pointer.offset, block.header.kind, "bloom chunk"));
         }
+        self.check_place(&block, self.bloom_chunk_before(pointer))?;
         let chunk = self.payload(&block).map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
         if chunk.is_empty() || chunk.len() > i32::MAX as usize / 8 {
             return Err(corrupt(
@@ -287,6 +316,13 @@ impl HFileReader {
             ));
         }
         Ok(chunk)
+    }
+
+    /// The chunk that lies before this one; both filters share one chain.
+    fn bloom_chunk_before(&self, pointer: BlockPointer) -> Option<BlockPointer> {
+        let blooms = [&self.general_bloom, &self.delete_bloom].into_iter().flatten();
+        let chunks = blooms.filter_map(|bloom| bloom.chunk_before(pointer.offset));
+        chunks.max_by_key(|chunk| chunk.offset)
     }
 
     /// The sequence number that [`ReadOptions::seq_override`] gives every cell.

@@ -5,8 +5,14 @@
 //! "TRABLK\"$" | LEB length | protobuf FileTrailerProto | zeros up to 4092 | i32 (minor << 24 | major) = 03000003
 //! ```
 //!
-//! The trailer has no checksum of its own. What can be checked is: the version, the zeros, that the message
-//! encodes back to the same bytes, and that offsets and counts agree with the blocks they point to.
+//! HBase gives the trailer no checksum. Basalt puts one into the padding, which HBase does not read:
+//!
+//! ```text
+//! 4084  "BCRC" | u32 CRC32C of the other 4,088 bytes | 4092 version
+//! ```
+//!
+//! A file without it has zeros there. Its trailer is checked as far as it can be: version, zeros, and that
+//! offsets, counts and totals agree with the blocks (the latter by [`crate::HFileReader::verify`]).
 
 use prost::Message;
 
@@ -15,6 +21,8 @@ use crate::compression::Compression;
 /// Bytes of the trailer.
 pub const TRAILER_LEN: usize = 4096;
 const MAGIC: &[u8; 8] = b"TRABLK\"$";
+const CHECKSUM_AT: usize = TRAILER_LEN - 12;
+const CHECKSUM_MAGIC: &[u8; 4] = b"BCRC";
 const VERSION_MAJOR: u32 = 3;
 const VERSION_MINOR: u32 = 3;
 /// More levels than any writer makes; HBase stops at 16.
@@ -89,6 +97,8 @@ pub struct Trailer {
     pub order: KeyOrder,
     /// The codec of every block.
     pub compression: Compression,
+    /// The trailer carries a checksum in its padding.
+    pub checksummed: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -150,6 +160,11 @@ impl Trailer {
         out.extend_from_slice(&message.encode_length_delimited_to_vec());
         out.resize(TRAILER_LEN - 4, 0);
         out.extend_from_slice(&(VERSION_MINOR << 24 | VERSION_MAJOR).to_be_bytes());
+        if self.checksummed {
+            out[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(CHECKSUM_MAGIC);
+            let checksum = checksum_of(&out);
+            out[CHECKSUM_AT + 4..CHECKSUM_AT + 8].copy_from_slice(&checksum.to_be_bytes());
+        }
         out
     }
 
@@ -162,7 +177,9 @@ impl Trailer {
         let (body, version) = bytes.split_at(TRAILER_LEN - 4);
         let version = u32::from_be_bytes([version[0], version[1], version[2], version[3]]);
         let (major, minor_version) = (version & 0x00ff_ffff, version >> 24);
-        if major != VERSION_MAJOR {
+        let checksummed = check_checksum(bytes).map_err(TrailerError::Damage)?;
+        let body = &body[..CHECKSUM_AT];
+        if major != VERSION_MAJOR || minor_version > VERSION_MINOR {
             return Err(TrailerError::Unsupported(format!("HFile version {major}.{minor_version}")));
         }
         let mut rest = &body[MAGIC.len()..];
@@ -174,35 +191,52 @@ impl Trailer {
         if message.encryption_key.is_some() {
             return Err(TrailerError::Unsupported("encryption".into()));
         }
-        let need = |field: Option<u64>, name: &str| {
-            field.ok_or_else(|| TrailerError::Damage(format!("the trailer has no {name}")))
-        };
+        // HBase writes every field, zero or not; a missing one is a tag that was damaged.
+        let missing = |name: &str| TrailerError::Damage(format!("the trailer has no {name}"));
+        let need = |field: Option<u64>, name: &str| field.ok_or_else(|| missing(name));
+        let need_u32 = |field: Option<u32>, name: &str| field.ok_or_else(|| missing(name));
         let ordinal = message.compression.unwrap_or(Compression::None.ordinal());
-        let comparator = message.comparator.unwrap_or_else(|| ORDER_CELLS.to_owned());
+        let comparator = message.comparator.ok_or_else(|| missing("key order"))?;
         let trailer = Self {
             minor_version,
             file_info_offset: need(message.file_info_offset, "file info offset")?,
             load_on_open_offset: need(message.load_on_open_offset, "load-on-open offset")?,
-            data_index_raw_bytes: message.data_index_raw_bytes.unwrap_or(0),
-            raw_bytes: message.raw_bytes.unwrap_or(0),
-            data_index_count: message
-                .data_index_count
-                .ok_or_else(|| damage("the trailer has no index count"))?,
-            meta_index_count: message.meta_index_count.unwrap_or(0),
+            data_index_raw_bytes: need(message.data_index_raw_bytes, "index size")?,
+            raw_bytes: need(message.raw_bytes, "raw size")?,
+            data_index_count: need_u32(message.data_index_count, "index count")?,
+            meta_index_count: need_u32(message.meta_index_count, "meta index count")?,
             cell_count: need(message.cell_count, "cell count")?,
-            data_index_levels: message
-                .data_index_levels
-                .ok_or_else(|| damage("the trailer has no index levels"))?,
-            first_data_block_offset: message.first_data_block_offset.unwrap_or(u64::MAX),
-            last_data_block_offset: message.last_data_block_offset.unwrap_or(u64::MAX),
+            data_index_levels: need_u32(message.data_index_levels, "index levels")?,
+            first_data_block_offset: need(message.first_data_block_offset, "first data block")?,
+            last_data_block_offset: need(message.last_data_block_offset, "last data block")?,
             order: KeyOrder::from_class_name(&comparator)
                 .ok_or_else(|| TrailerError::Unsupported(format!("the key order {comparator:?}")))?,
             compression: Compression::from_ordinal(ordinal)
                 .ok_or_else(|| TrailerError::Unsupported(format!("compression codec {ordinal}")))?,
+            checksummed,
         };
         if !(1..=INDEX_LEVELS_MAX).contains(&trailer.data_index_levels) {
             return Err(TrailerError::Damage(format!("an index of {} levels", trailer.data_index_levels)));
         }
         Ok(trailer)
     }
+}
+
+/// CRC of everything but the four bytes it is stored in.
+fn checksum_of(trailer: &[u8]) -> u32 {
+    let before = crc32c::crc32c(&trailer[..CHECKSUM_AT + 4]);
+    crc32c::crc32c_append(before, &trailer[CHECKSUM_AT + 8..])
+}
+
+/// True if there is a checksum and it is right, false if there is none.
+fn check_checksum(trailer: &[u8]) -> Result<bool, String> {
+    let stored = &trailer[CHECKSUM_AT..CHECKSUM_AT + 8];
+    if stored == [0; 8] {
+        return Ok(false);
+    }
+    let expected = checksum_of(trailer);
+    if stored[..4] == *CHECKSUM_MAGIC && stored[4..] == expected.to_be_bytes() {
+        return Ok(true);
+    }
+    Err("checksum mismatch in the trailer".into())
 }

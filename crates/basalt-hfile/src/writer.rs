@@ -73,6 +73,8 @@ pub struct HFileWriter<W: FileWrite> {
     block: Vec<u8>,
     /// Raw bytes of the cells in `block`.
     block_raw_bytes: usize,
+    /// Cells in `block`.
+    block_cells: usize,
     /// Key of the last cell, and of the last cell of the previous block.
     last_key: LastKey,
     /// Index key of the block being filled.
@@ -98,14 +100,27 @@ struct LastKey {
 }
 
 impl LastKey {
+    /// Becomes the key of `cell`; of a cell in the same row only what follows the family is written.
     #[inline]
-    fn set(&mut self, cell: &CellRef<'_>) {
-        self.bytes.clear();
-        FlatKey::of(cell).write_to(&mut self.bytes);
-        self.row_len = cell.row.len();
-        self.family_len = cell.family.len();
+    fn set(&mut self, cell: &CellRef<'_>, new_row: bool) {
+        if new_row {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(&(cell.row.len() as u16).to_be_bytes());
+            self.bytes.extend_from_slice(cell.row);
+            self.bytes.push(cell.family.len() as u8);
+            self.bytes.extend_from_slice(cell.family);
+            self.row_len = cell.row.len();
+            self.family_len = cell.family.len();
+        } else {
+            self.bytes.truncate(3 + self.row_len + self.family_len);
+        }
+        self.bytes.extend_from_slice(cell.qualifier);
+        let mut suffix = [0; 9];
+        suffix[..8].copy_from_slice(&cell.timestamp.to_be_bytes());
+        suffix[8] = cell.cell_type.code();
+        self.bytes.extend_from_slice(&suffix);
         self.timestamp = cell.timestamp;
-        self.type_code = cell.cell_type.code();
+        self.type_code = suffix[8];
     }
 
     #[inline]
@@ -120,15 +135,6 @@ impl LastKey {
             type_code: self.type_code,
         }
     }
-}
-
-/// How a cell stands to the one before it.
-#[derive(Clone, Copy)]
-struct Step {
-    first: bool,
-    new_row: bool,
-    new_column: bool,
-    same_key: bool,
 }
 
 impl<W: FileWrite> HFileWriter<W> {
@@ -152,6 +158,7 @@ impl<W: FileWrite> HFileWriter<W> {
             encoder: options.encoding.implementation().encoder(layout),
             block: Vec::with_capacity(options.block_bytes as usize + options.block_bytes as usize / 4),
             block_raw_bytes: 0,
+            block_cells: 0,
             last_key: LastKey::default(),
             block_key: Vec::new(),
             index: IndexWriter::new(options.index_block_bytes as usize, options.index_entries_min as usize),
@@ -188,29 +195,34 @@ impl<W: FileWrite> HFileWriter<W> {
     pub fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
         self.check_limits(&cell)?;
         let step = self.step_to(&cell)?;
+        let (new_row, new_column) =
+            step.as_ref().map_or((true, true), |step| (step.new_row, step.new_column));
         if let Some(bloom) = &mut self.general_bloom {
-            bloom.add(&cell, step.new_row, step.new_column);
+            bloom.add(&cell, new_row, new_column);
         }
         if matches!(cell.cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion) {
             self.add_to_delete_bloom(cell.row);
         }
-        if !step.same_key && self.block_is_full() {
+        if step.as_ref().is_some_and(|step| step.order.is_ne()) && self.block_is_full() {
             self.finish_block()?;
         }
-        if self.block_raw_bytes == 0 {
-            self.block_key = if step.first {
-                FlatKey::of(&cell).to_vec()
-            } else {
-                separator(&self.last_key.key(), &FlatKey::of(&cell))
-            };
+        if self.block_cells == 0 {
+            self.block_key = self.index_key(&cell);
         }
-        let previous = (self.block_raw_bytes > 0).then(|| self.last_key.key());
-        self.encoder.append(&cell, &CellStep { previous }, &mut self.block);
+        self.last_key.set(&cell, new_row);
         let raw_len = raw_cell_len(&cell, self.layout);
+        let in_block = step.as_ref().filter(|_| self.block_cells > 0);
+        self.encoder.append(&cell, &self.last_key.bytes, in_block, &mut self.block);
         self.block_raw_bytes += raw_len;
-        self.last_key.set(&cell);
-        self.stats.add(&cell, raw_len, step.new_row);
+        self.block_cells += 1;
+        self.stats.add(&cell, &self.last_key.bytes, raw_len, new_row);
         Ok(())
+    }
+
+    /// The index key of a block that begins with `cell`.
+    fn index_key(&self, cell: &CellRef<'_>) -> Vec<u8> {
+        let first = FlatKey::of(cell);
+        if self.stats.cells == 0 { first.to_vec() } else { separator(&self.last_key.key(), &first) }
     }
 
     #[inline]
@@ -225,29 +237,21 @@ impl<W: FileWrite> HFileWriter<W> {
         if fits { Ok(()) } else { Err(limit_error(cell)) }
     }
 
+    /// How the cell stands to the last one; `None` for the first.
     #[inline]
-    fn step_to(&self, cell: &CellRef<'_>) -> Result<Step> {
+    fn step_to(&self, cell: &CellRef<'_>) -> Result<Option<CellStep>> {
         if self.stats.cells == 0 {
-            return Ok(Step { first: true, new_row: true, new_column: true, same_key: false });
+            return Ok(None);
         }
         let last = self.last_key.key();
         if last.family != cell.family {
             return Err(two_families(last.family, cell.family));
         }
-        let step = |new_row, new_column, same_key| Ok(Step { first: false, new_row, new_column, same_key });
-        let by_row = last.row.cmp(cell.row);
-        if by_row.is_lt() {
-            return step(true, true, false);
-        }
-        let by_column = last.qualifier.cmp(cell.qualifier);
-        let order = by_row
-            .then(by_column)
-            .then_with(|| cell.timestamp.cmp(&last.timestamp))
-            .then_with(|| cell.cell_type.code().cmp(&last.type_code));
-        if order.is_gt() {
+        let step = CellStep::between(&last, cell);
+        if step.order.is_gt() {
             return Err(Error::Order { previous: last.to_string(), current: FlatKey::of(cell).to_string() });
         }
-        step(false, by_column.is_ne(), order.is_eq())
+        Ok(Some(step))
     }
 
     fn add_to_delete_bloom(&mut self, row: &[u8]) {
@@ -264,6 +268,7 @@ impl<W: FileWrite> HFileWriter<W> {
         self.block.clear();
         self.block.resize(HEADER_LEN, 0);
         self.block_raw_bytes = 0;
+        self.block_cells = 0;
         if self.options.encoding != Encoding::None {
             self.block.extend_from_slice(&self.options.encoding.id().to_be_bytes());
         }
@@ -273,7 +278,11 @@ impl<W: FileWrite> HFileWriter<W> {
     #[inline]
     fn block_is_full(&self) -> bool {
         let limit = self.options.block_bytes as usize;
-        self.block_raw_bytes >= limit || self.encoder.encoded_bytes(&self.block) >= limit
+        // No encoding counts more than what is in the buffer and a row offset per cell; the exact count is the
+        // encoder's, and rarely asked for.
+        let encoded_bound = self.block.len() + 4 * self.block_cells;
+        self.block_raw_bytes >= limit
+            || encoded_bound >= limit && self.encoder.encoded_bytes(&self.block) >= limit
     }
 
     fn finish_block(&mut self) -> Result<()> {
@@ -312,7 +321,7 @@ impl<W: FileWrite> HFileWriter<W> {
 
     /// As [`Self::finish`]; also gives the file back.
     pub fn finish_into(mut self) -> Result<(FileSummary, W)> {
-        if self.block_raw_bytes > 0 {
+        if self.block_cells > 0 {
             self.write_data_block()?;
             self.index.write_ready_leaf(&mut self.sink)?;
             self.write_ready_blooms(false)?;
@@ -354,6 +363,7 @@ impl<W: FileWrite> HFileWriter<W> {
             last_data_block_offset: self.last_data_block,
             order: self.options.order,
             compression: self.options.compression,
+            checksummed: self.options.trailer_checksum,
         };
         self.sink.append(&trailer.encode())?;
         let last_row = self.last_key.bytes.get(2..2 + self.last_key.row_len).unwrap_or_default();

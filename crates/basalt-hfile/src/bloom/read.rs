@@ -78,6 +78,9 @@ impl BloomReader {
             if by_column && FlatKey::parse(&key).is_none() {
                 return Err(Damage::new(40, "the first key of a bloom chunk is no key"));
             }
+            if pointers.last().is_some_and(|last: &BlockPointer| last.offset >= pointer.offset) {
+                return Err(Damage::new(40, "bloom chunks out of order"));
+            }
             pointers.push(pointer);
             first_keys.push(key);
             Ok(())
@@ -91,6 +94,12 @@ impl BloomReader {
 
     pub(crate) fn facts(&self) -> &BloomFacts {
         &self.facts
+    }
+
+    /// The last chunk that lies before `offset`.
+    pub(crate) fn chunk_before(&self, offset: u64) -> Option<BlockPointer> {
+        let before = self.pointers.partition_point(|chunk| chunk.offset < offset);
+        before.checked_sub(1).map(|index| self.pointers[index])
     }
 
     /// Bytes of chunks that have been read and are kept.

@@ -24,4 +24,4 @@ pub(super) use read::{
     DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, key_len, read_be, read_key_part, read_le,
 };
 pub(crate) use tags::tags_are_whole;
-pub(super) use write::{DeltaBlock, common_key_len, write_key_part};
+pub(super) use write::{DeltaBlock, write_key_part};

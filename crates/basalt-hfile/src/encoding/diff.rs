@@ -26,7 +26,7 @@ use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCe
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
-use crate::key::{FlatKey, KEY_OVERHEAD};
+use crate::key::KEY_OVERHEAD;
 use crate::varint::{read_leb, write_leb};
 
 pub(super) struct Diff;
@@ -70,24 +70,24 @@ impl BlockEncoder for Encoder {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
-        let key = FlatKey::of(cell);
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+        let type_code = cell.cell_type.code();
         let mut flag = 0;
         let mut common = 0;
         let absolute = cell.timestamp.wrapping_abs();
         let mut number = absolute;
         let mut negate = cell.timestamp < 0;
-        match &step.previous {
+        match step {
             None => {
                 out.push(cell.family.len() as u8);
                 out.extend_from_slice(cell.family);
             }
-            Some(previous) => {
-                common = delta::common_key_len(previous, cell);
-                flag |= if previous.len() == key.len() { SAME_KEY_LEN } else { 0 };
+            Some(step) => {
+                common = step.common;
+                flag |= if step.previous_key_len == key.len() { SAME_KEY_LEN } else { 0 };
                 flag |= if self.last_value_len == cell.value.len() { SAME_VALUE_LEN } else { 0 };
-                flag |= if previous.type_code == key.type_code { SAME_TYPE } else { 0 };
-                let difference = previous.timestamp.wrapping_sub(cell.timestamp);
+                flag |= if step.previous_type == type_code { SAME_TYPE } else { 0 };
+                let difference = step.previous_timestamp.wrapping_sub(cell.timestamp);
                 if number_len(difference.wrapping_abs()) < number_len(absolute) {
                     flag |= IS_DIFFERENCE;
                     number = difference.wrapping_abs();
@@ -109,7 +109,7 @@ impl BlockEncoder for Encoder {
         delta::write_key_part(cell, common, out);
         out.extend_from_slice(&number.to_le_bytes()[..number_bytes]);
         if flag & SAME_TYPE == 0 {
-            out.push(key.type_code);
+            out.push(type_code);
         }
         out.extend_from_slice(cell.value);
         self.block.write_tail(cell, out);

@@ -24,7 +24,6 @@ use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCe
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
-use crate::key::FlatKey;
 use crate::varint::{read_leb, write_leb};
 
 pub(super) struct FastDiff;
@@ -63,10 +62,10 @@ impl BlockEncoder for Encoder {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
-        match &step.previous {
-            None => write_first(cell, out),
-            Some(previous) => self.write_next(cell, previous, out),
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+        match step {
+            None => write_first(cell, key, out),
+            Some(step) => self.write_next(cell, key, step, out),
         }
         self.block.write_tail(cell, out);
         self.last_value.clear();
@@ -82,25 +81,24 @@ impl BlockEncoder for Encoder {
     }
 }
 
-fn write_first(cell: &CellRef<'_>, out: &mut Vec<u8>) {
-    let key = FlatKey::of(cell);
+fn write_first(cell: &CellRef<'_>, key: &[u8], out: &mut Vec<u8>) {
     out.push(0);
     write_leb(out, key.len() as u32);
     write_leb(out, cell.value.len() as u32);
     write_leb(out, 0);
-    key.write_to(out);
+    out.extend_from_slice(key);
     out.extend_from_slice(cell.value);
 }
 
 impl Encoder {
-    fn write_next(&self, cell: &CellRef<'_>, previous: &FlatKey<'_>, out: &mut Vec<u8>) {
-        let key = FlatKey::of(cell);
-        let common = delta::common_key_len(previous, cell);
-        let timestamp_common = ((previous.timestamp ^ cell.timestamp).leading_zeros() / 8).min(7) as usize;
+    fn write_next(&self, cell: &CellRef<'_>, key: &[u8], step: &CellStep, out: &mut Vec<u8>) {
+        let (common, type_code) = (step.common, cell.cell_type.code());
+        let timestamp_common =
+            ((step.previous_timestamp ^ cell.timestamp).leading_zeros() / 8).min(7) as usize;
         let mut flag = timestamp_common as u8;
-        flag |= if previous.len() == key.len() { SAME_KEY_LEN } else { 0 };
+        flag |= if step.previous_key_len == key.len() { SAME_KEY_LEN } else { 0 };
         flag |= if self.last_value.len() == cell.value.len() { SAME_VALUE_LEN } else { 0 };
-        flag |= if previous.type_code == key.type_code { SAME_TYPE } else { 0 };
+        flag |= if step.previous_type == type_code { SAME_TYPE } else { 0 };
         flag |= if self.last_value == cell.value { SAME_VALUE } else { 0 };
         out.push(flag);
         if flag & SAME_KEY_LEN == 0 {
@@ -113,7 +111,7 @@ impl Encoder {
         delta::write_key_part(cell, common, out);
         out.extend_from_slice(&cell.timestamp.to_be_bytes()[timestamp_common..]);
         if flag & SAME_TYPE == 0 {
-            out.push(key.type_code);
+            out.push(type_code);
         }
         if flag & SAME_VALUE == 0 {
             out.extend_from_slice(cell.value);

@@ -41,8 +41,8 @@ impl BlockEncoder for Encoder {
         self.start = out.len();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, _step: &CellStep<'_>, out: &mut Vec<u8>) {
-        write_raw_cell(cell, self.layout, out);
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], _step: Option<&CellStep>, out: &mut Vec<u8>) {
+        write_raw_cell(cell, key, self.layout, out);
     }
 
     fn finish(&mut self, _raw_bytes: usize, _out: &mut Vec<u8>) {}

@@ -20,14 +20,13 @@ use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCe
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
-use crate::key::FlatKey;
 use crate::varint::{read_leb, write_leb};
 
 pub(super) struct Prefix;
 
 impl BlockEncoding for Prefix {
     fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
-        Box::new(Encoder { block: DeltaBlock::new(layout), key: Vec::new() })
+        Box::new(Encoder { block: DeltaBlock::new(layout) })
     }
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
@@ -45,7 +44,6 @@ impl BlockEncoding for Prefix {
 
 struct Encoder {
     block: DeltaBlock,
-    key: Vec<u8>,
 }
 
 impl BlockEncoder for Encoder {
@@ -53,14 +51,12 @@ impl BlockEncoder for Encoder {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
-        let common = step.previous.as_ref().map_or(0, |previous| common(previous, cell));
-        self.key.clear();
-        FlatKey::of(cell).write_to(&mut self.key);
-        write_leb(out, (self.key.len() - common) as u32);
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+        let common = step.map_or(0, |step| common(step, cell));
+        write_leb(out, (key.len() - common) as u32);
         write_leb(out, cell.value.len() as u32);
         write_leb(out, common as u32);
-        out.extend_from_slice(&self.key[common..]);
+        out.extend_from_slice(&key[common..]);
         out.extend_from_slice(cell.value);
         self.block.write_tail(cell, out);
     }
@@ -74,13 +70,12 @@ impl BlockEncoder for Encoder {
     }
 }
 
-fn common(previous: &FlatKey<'_>, cell: &CellRef<'_>) -> usize {
-    let common = delta::common_key_len(previous, cell);
-    if previous.row != cell.row || previous.qualifier != cell.qualifier {
-        return common;
+fn common(step: &CellStep, cell: &CellRef<'_>) -> usize {
+    if step.new_column {
+        return step.common;
     }
-    let equal = ((previous.timestamp ^ cell.timestamp).leading_zeros() / 8) as usize;
-    common + equal + usize::from(equal == 8 && previous.type_code == cell.cell_type.code())
+    let equal = ((step.previous_timestamp ^ cell.timestamp).leading_zeros() / 8) as usize;
+    step.common + equal + usize::from(equal == 8 && step.previous_type == cell.cell_type.code())
 }
 
 impl DeltaFormat for Prefix {

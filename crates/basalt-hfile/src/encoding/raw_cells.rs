@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::{CellLayout, DecodeContext, same_bytes};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
-use crate::key::{FlatKey, KEY_OVERHEAD};
+use crate::key::KEY_OVERHEAD;
 use crate::varint::{read_vlong, vlong_len, write_vlong};
 
 /// Bytes of a cell in this form: what block sizes count.
@@ -26,15 +26,15 @@ pub(crate) fn raw_cell_len(cell: &CellRef<'_>, layout: CellLayout) -> usize {
     8 + key_len + cell.value.len() + tags + seq
 }
 
-/// Appends a cell.
+/// Appends a cell with its flat key.
 #[inline]
-pub(crate) fn write_raw_cell(cell: &CellRef<'_>, layout: CellLayout, out: &mut Vec<u8>) {
-    let key = FlatKey::of(cell);
+pub(super) fn write_raw_cell(cell: &CellRef<'_>, key: &[u8], layout: CellLayout, out: &mut Vec<u8>) {
     let mut lengths = [0; 8];
     lengths[..4].copy_from_slice(&(key.len() as u32).to_be_bytes());
     lengths[4..].copy_from_slice(&(cell.value.len() as u32).to_be_bytes());
+    out.reserve(16 + key.len() + cell.value.len());
     out.extend_from_slice(&lengths);
-    key.write_to(out);
+    out.extend_from_slice(key);
     out.extend_from_slice(cell.value);
     if layout.with_tags {
         out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());

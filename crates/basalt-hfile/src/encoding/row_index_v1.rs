@@ -56,11 +56,11 @@ impl BlockEncoder for Encoder {
         self.rows.clear();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, step: &CellStep<'_>, out: &mut Vec<u8>) {
-        if step.previous.as_ref().is_none_or(|previous| previous.row != cell.row) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+        if step.is_none_or(|step| step.new_row) {
             self.rows.push((out.len() - self.start) as u32);
         }
-        write_raw_cell(cell, self.layout, out);
+        write_raw_cell(cell, key, self.layout, out);
     }
 
     fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {

@@ -46,8 +46,8 @@ fn encode(encoding: Encoding, layout: CellLayout, cells: &[CellRef<'_>]) -> Vec<
     encoder.begin(&mut out);
     let mut raw_bytes = 0;
     for (index, cell) in cells.iter().enumerate() {
-        let previous = index.checked_sub(1).map(|before| FlatKey::of(&cells[before]));
-        encoder.append(cell, &CellStep { previous }, &mut out);
+        let step = index.checked_sub(1).map(|before| CellStep::between(&FlatKey::of(&cells[before]), cell));
+        encoder.append(cell, &FlatKey::of(cell).to_vec(), step.as_ref(), &mut out);
         raw_bytes += raw_cell_len(cell, layout);
     }
     encoder.finish(raw_bytes, &mut out);

@@ -44,7 +44,9 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
     };
     let root = next(BlockKind::RootIndex)?;
     let root = RawBlockPayload { offset: root.offset, payload: payload_of(root)? };
-    next(BlockKind::RootIndex)?;
+    let meta_root = next(BlockKind::RootIndex)?;
+    check_meta_root(&payload_of(meta_root)?, trailer.meta_index_count)
+        .map_err(|damage| damage.in_block(&name, meta_root.offset))?;
     let info_block = next(BlockKind::FileInfo)?;
     if info_block.offset != trailer.file_info_offset {
         return Err(corrupt(&name, info_block.offset, "the trailer points elsewhere for the file info"));
@@ -55,7 +57,9 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
     let (mut general_bloom, mut delete_bloom) = (None, None);
     for block in blocks {
         let (slot, kind) = match block.header.kind {
-            BlockKind::GeneralBloomMeta if general_bloom.is_none() => (&mut general_bloom, facts.bloom_kind),
+            BlockKind::GeneralBloomMeta if general_bloom.is_none() && delete_bloom.is_none() => {
+                (&mut general_bloom, facts.bloom_kind)
+            }
             BlockKind::DeleteFamilyBloomMeta if delete_bloom.is_none() => (&mut delete_bloom, BloomKind::Row),
             kind => {
                 return Err(corrupt(
@@ -97,6 +101,15 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
         general_bloom,
         delete_bloom,
     })
+}
+
+/// The meta index is not used, but what the trailer says of it must be true.
+fn check_meta_root(payload: &Bytes, count: u32) -> Result<(), Damage> {
+    let taken = read_root_entries(payload, count as usize, |_, _| Ok(()))?;
+    if taken == payload.len() {
+        return Ok(());
+    }
+    Err(Damage::new(taken, format!("bytes after the {count} entries of the meta index")))
 }
 
 fn read_trailer(file: &dyn FileRead) -> Result<(Trailer, u64)> {

@@ -76,6 +76,7 @@ fn writer_options(reader: &HFileReader, options: &ConvertOptions) -> WriterOptio
         with_tags: reader.has_tags(),
         tags_compressed: reader.has_compressed_tags(),
         create_time_ms: reader.file_info().i64(keys::CREATE_TIME_TS).unwrap_or(0),
+        trailer_checksum: reader.trailer().checksummed,
         order: reader.trailer().order,
         ..defaults
     }

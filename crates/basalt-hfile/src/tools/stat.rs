@@ -234,7 +234,8 @@ impl FileStat {
             line(f, "first data block offset", trailer.first_data_block_offset)?;
             line(f, "last data block offset", trailer.last_data_block_offset)?;
         }
-        line(f, "compression", trailer.compression)
+        line(f, "compression", trailer.compression)?;
+        line(f, "checksum of the trailer", if trailer.checksummed { "yes" } else { "no" })
     }
 
     fn fmt_shape(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

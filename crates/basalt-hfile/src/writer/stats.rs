@@ -6,7 +6,6 @@ use bytes::Bytes;
 
 use crate::encoding::{CellLayout, Encoding};
 use crate::file_info::{FileInfo, keys};
-use crate::key::FlatKey;
 use crate::options::WriterOptions;
 
 pub(super) struct CellStats {
@@ -54,11 +53,10 @@ impl Default for CellStats {
 
 impl CellStats {
     #[inline]
-    pub(super) fn add(&mut self, cell: &CellRef<'_>, raw_len: usize, new_row: bool) {
+    pub(super) fn add(&mut self, cell: &CellRef<'_>, key: &[u8], raw_len: usize, new_row: bool) {
         if self.cells == 0 {
             self.first_row = Bytes::copy_from_slice(cell.row);
         }
-        let key = FlatKey::of(cell);
         self.cells += 1;
         self.rows += u64::from(new_row);
         self.raw_bytes += raw_len as u64;
@@ -79,7 +77,7 @@ impl CellStats {
         if len > self.biggest_len {
             self.biggest_len = len;
             self.biggest_key.clear();
-            key.write_to(&mut self.biggest_key);
+            self.biggest_key.extend_from_slice(key);
         }
     }
 

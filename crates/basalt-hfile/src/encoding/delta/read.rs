@@ -18,6 +18,9 @@ use crate::error::Damage;
 use crate::key::{FlatKey, KEY_OVERHEAD};
 use crate::varint::{read_leb, read_vlong, vlong_len};
 
+/// Bytes of a short copy.
+const SHORT: usize = 32;
+
 /// How the name of a cell (row, family, qualifier) comes out of the previous one and the payload.
 pub(in crate::encoding) enum NewName {
     /// Name bytes below `common` are the previous cell's; those at `rest` in the payload follow. The family is
@@ -62,7 +65,9 @@ pub(in crate::encoding) struct DeltaCells {
     /// Raw size of the cells so far, and of all by the block's claim.
     raw_bytes: usize,
     raw_bytes_declared: usize,
+    /// Names, back to back; behind `keys_len` is scratch.
     keys: Vec<u8>,
+    keys_len: usize,
     tags: Vec<u8>,
     slots: Vec<CellSlot>,
     row_starts: Vec<u32>,
@@ -123,7 +128,9 @@ impl DeltaCells {
             at: 0,
             raw_bytes: 0,
             raw_bytes_declared: declared,
-            keys: Vec::with_capacity(declared.min(body.len() * 8)),
+            // Room for all keys but not more than the payload makes likely; the rest comes by growing.
+            keys: vec![0; declared.saturating_sub(8 * expected).min(body.len() * 4) + SHORT],
+            keys_len: 0,
             tags: Vec::new(),
             slots: Vec::with_capacity(expected),
             row_starts: Vec::with_capacity(expected / 2 + 1),
@@ -277,9 +284,9 @@ impl DeltaCells {
         if head.value.end > body.len() || at > body.len() {
             return None;
         }
-        let key = self.keys.len();
+        let key = self.keys_len;
         let (row_len, family_len, qualifier_len, new_row, same_column) = self.push_name(body, &head.name)?;
-        let name_len = self.keys.len() - key;
+        let name_len = self.keys_len - key;
         let tags_raw = if TAGS { 2 + tags_len as usize } else { 0 };
         let seq_raw = if SEQ { vlong_len(seq.0 as i64) } else { 0 };
         self.raw_bytes += 8 + name_len + 9 + head.value.len() + tags_raw + seq_raw;
@@ -311,70 +318,120 @@ impl DeltaCells {
     /// whether the column is the previous cell's.
     #[inline(always)]
     fn push_name(&mut self, body: &[u8], name: &NewName) -> Option<(u16, u8, u32, bool, bool)> {
-        let start = self.keys.len();
-        let last = self.slots.last().copied();
         match name {
             NewName::Column { kept, rest } => {
-                let last = last?;
-                let rest = body.get(rest.clone())?;
-                let qualifier_at = last.key as usize + 3 + last.row_len as usize + last.family_len as usize;
-                if *kept > last.qualifier_len as usize {
+                let last = self.slots.last()?;
+                let (key, row_len, family_len) = (last.key as usize, last.row_len, last.family_len);
+                let kept = *kept;
+                if kept > last.qualifier_len as usize || rest.end > body.len() {
                     return None;
                 }
-                let qualifier_len = (kept + rest.len()) as u32;
-                let same_column = qualifier_len == last.qualifier_len
-                    && same_bytes(
-                        rest,
-                        &self.keys[qualifier_at + kept..qualifier_at + qualifier_len as usize],
-                    );
-                self.keys.extend_from_within(last.key as usize..qualifier_at + kept);
-                self.keys.extend_from_slice(rest);
-                Some((last.row_len, last.family_len, qualifier_len, false, same_column))
+                let rest_at = key + 3 + row_len as usize + family_len as usize + kept;
+                let same_len = kept + rest.len() == last.qualifier_len as usize;
+                let same_column = same_len && is_same(&body[rest.clone()], &self.keys[rest_at..]);
+                self.copy_key(key, rest_at - key);
+                self.copy_body(body, rest);
+                Some((row_len, family_len, (kept + rest.len()) as u32, false, same_column))
             }
             NewName::Row { row_len, common, row_rest, qualifier } => {
-                let last = last?;
-                let (row_rest, qualifier) = (body.get(row_rest.clone())?, body.get(qualifier.clone())?);
+                let last = *self.slots.last()?;
+                if row_rest.end > body.len() || qualifier.end > body.len() {
+                    return None;
+                }
+                let start = self.keys_len;
                 let family_at = last.key as usize + 2 + last.row_len as usize;
-                self.keys.extend_from_within(last.key as usize..last.key as usize + common);
-                self.keys.extend_from_slice(row_rest);
-                debug_assert_eq!(self.keys.len() - start, 2 + *row_len as usize);
-                let new_row = !same_bytes(&self.keys[start..], &self.keys[last.key as usize..family_at]);
-                self.keys.extend_from_within(family_at..family_at + 1 + last.family_len as usize);
-                self.keys.extend_from_slice(qualifier);
-                let same_column = !new_row && self.keys[start..] == self.keys[self.name(&last)];
+                self.copy_key(last.key as usize, *common);
+                self.copy_body(body, row_rest);
+                debug_assert_eq!(self.keys_len - start, 2 + *row_len as usize);
+                let new_row =
+                    !same_bytes(&self.keys[start..self.keys_len], &self.keys[last.key as usize..family_at]);
+                self.copy_key(family_at, 1 + last.family_len as usize);
+                self.copy_body(body, qualifier);
+                let same_column = !new_row && self.keys[start..self.keys_len] == self.keys[self.name(&last)];
                 Some((*row_len, last.family_len, qualifier.len() as u32, new_row, same_column))
             }
             NewName::First { row, family, qualifier } => {
-                let (row, family) = (body.get(row.clone())?, body.get(family.clone())?);
-                let qualifier = body.get(qualifier.clone())?;
+                if [row, family, qualifier].into_iter().any(|part| part.end > body.len()) {
+                    return None;
+                }
                 for part in [row, family, qualifier] {
-                    self.keys.extend_from_slice(part);
+                    self.copy_body(body, part);
                 }
                 Some(((row.len() - 2) as u16, (family.len() - 1) as u8, qualifier.len() as u32, true, false))
             }
-            NewName::Whole { common, rest } => {
-                let rest = body.get(rest.clone())?;
-                if let Some(last) = &last {
-                    self.keys.extend_from_within(last.key as usize..last.key as usize + common);
-                }
-                self.keys.extend_from_slice(rest);
-                let name = &self.keys[start..];
-                let row_len = u16::from_be_bytes(*name.first_chunk()?);
-                let family_len = *name.get(2 + row_len as usize)?;
-                let qualifier_len =
-                    name.len().checked_sub(3 + row_len as usize + family_len as usize)? as u32;
-                let (new_row, same_column) = match &last {
-                    None => (true, false),
-                    Some(last) => {
-                        let last_name = &self.keys[self.name(last)];
-                        let row_end = 2 + row_len as usize;
-                        let new_row =
-                            last.row_len != row_len || !same_bytes(&name[..row_end], &last_name[..row_end]);
-                        (new_row, !new_row && same_bytes(name, last_name))
-                    }
-                };
-                Some((row_len, family_len, qualifier_len, new_row, same_column))
+            NewName::Whole { common, rest } => self.push_whole_name(body, *common, rest),
+        }
+    }
+
+    #[inline(always)]
+    fn push_whole_name(
+        &mut self,
+        body: &[u8],
+        common: usize,
+        rest: &Range<usize>,
+    ) -> Option<(u16, u8, u32, bool, bool)> {
+        if rest.end > body.len() {
+            return None;
+        }
+        let start = self.keys_len;
+        let last = self.slots.last().copied();
+        if let Some(last) = &last {
+            self.copy_key(last.key as usize, common);
+        }
+        self.copy_body(body, rest);
+        let name = &self.keys[start..self.keys_len];
+        let row_len = u16::from_be_bytes(*name.first_chunk()?);
+        let family_len = *name.get(2 + row_len as usize)?;
+        let qualifier_len = name.len().checked_sub(3 + row_len as usize + family_len as usize)? as u32;
+        let Some(last) = &last else { return Some((row_len, family_len, qualifier_len, true, false)) };
+        let last_name = &self.keys[self.name(last)];
+        let row_end = 2 + row_len as usize;
+        // The first `common` bytes need no second look.
+        let seen = common.min(row_end);
+        let new_row = last.row_len != row_len || !same_bytes(&name[seen..row_end], &last_name[seen..row_end]);
+        let same_column =
+            !new_row && name.len() == last_name.len() && same_bytes(&name[seen..], &last_name[seen..]);
+        Some((row_len, family_len, qualifier_len, new_row, same_column))
+    }
+
+    /// Appends `len` bytes of the keys, from `from` on, to the keys.
+    #[inline(always)]
+    fn copy_key(&mut self, from: usize, len: usize) {
+        let to = self.keys_len;
+        self.keys_len += len;
+        // Nearly all names are short: a copy of constant size is a few instructions, one of variable size a
+        // call. What it writes too much is overwritten by the next, or cut off at the end.
+        if len <= SHORT && to + SHORT <= self.keys.len() {
+            if let Some(short) = self.keys[from..].first_chunk::<SHORT>().copied() {
+                self.keys[to..to + SHORT].copy_from_slice(&short);
+                return;
             }
+        }
+        self.grow_keys();
+        self.keys.copy_within(from..from + len, to);
+    }
+
+    /// Appends a part of the payload, which must have it, to the keys.
+    #[inline(always)]
+    fn copy_body(&mut self, body: &[u8], part: &Range<usize>) {
+        let (to, len) = (self.keys_len, part.len());
+        self.keys_len += len;
+        if len <= SHORT && to + SHORT <= self.keys.len() {
+            if let Some(short) = body[part.start..].first_chunk::<SHORT>() {
+                self.keys[to..to + SHORT].copy_from_slice(short);
+                return;
+            }
+        }
+        self.grow_keys();
+        self.keys[to..to + len].copy_from_slice(&body[part.clone()]);
+    }
+
+    /// Makes room for `keys_len` bytes and a short copy behind them.
+    #[cold]
+    fn grow_keys(&mut self) {
+        let needed = self.keys_len + SHORT;
+        if needed > self.keys.len() {
+            self.keys.resize(needed.max(2 * self.keys.len()), 0);
         }
     }
 
@@ -389,6 +446,8 @@ impl DeltaCells {
             (true, false) => self.body.clone(),
             (true, true) => self.tags.into(),
         };
+        self.keys.truncate(self.keys_len);
+        self.keys.shrink_to_fit();
         CellBlock {
             keys: self.keys.into(),
             values: self.body,
@@ -397,6 +456,15 @@ impl DeltaCells {
             row_starts: self.row_starts,
             plain: self.plain,
         }
+    }
+}
+
+/// True if `longer` begins with `bytes`. As a rule they differ in the first byte, or there is none.
+#[inline(always)]
+fn is_same(bytes: &[u8], longer: &[u8]) -> bool {
+    match (bytes.first(), longer.first()) {
+        (None, _) => true,
+        (first, other) => first == other && longer.starts_with(bytes),
     }
 }
 

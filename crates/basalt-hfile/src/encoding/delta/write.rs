@@ -1,40 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The parts of writing that the delta encodings share: common prefixes, block frame, tail.
+//! The parts of writing that the delta encodings share: key part, block frame, tail.
 
 use basalt_model::CellRef;
 
 use super::tags::TagWriter;
 use crate::encoding::CellLayout;
-use crate::key::FlatKey;
 use crate::varint::{write_leb, write_vlong};
-
-/// Length of the common prefix.
-#[inline]
-pub(in crate::encoding) fn common_len(a: &[u8], b: &[u8]) -> usize {
-    let len = a.len().min(b.len());
-    let (a, b) = (&a[..len], &b[..len]);
-    let mut at = 0;
-    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-        if x != y {
-            break;
-        }
-        at += 8;
-    }
-    at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
-}
-
-/// `common` of two flat keys, not reaching into the timestamp.
-#[inline]
-pub(in crate::encoding) fn common_key_len(previous: &FlatKey<'_>, cell: &CellRef<'_>) -> usize {
-    if previous.row.len() != cell.row.len() {
-        return usize::from(previous.row.len() >> 8 == cell.row.len() >> 8);
-    }
-    let row = common_len(previous.row, cell.row);
-    if row < cell.row.len() {
-        return 2 + row;
-    }
-    3 + row + cell.family.len() + common_len(previous.qualifier, cell.qualifier)
-}
 
 /// Appends the key part of a DIFF or FAST_DIFF cell: what of row and qualifier is not common.
 #[inline]
