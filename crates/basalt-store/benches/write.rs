@@ -83,7 +83,9 @@ fn batch(table: TableId, first: u64, rows: u64, key: impl Fn(u64) -> u64) -> Wri
         let key = ((key(row) as u32) ^ 0x8000_0000).to_be_bytes();
         let mut builder = batch.row(table, &key).expect("4 bytes are a key");
         let value = (row as f32).to_be_bytes();
-        for (qualifier, value) in [(&[0, 0, 0, 0][..], &b"x"[..]), (&[0x80, 0x0b], &value), (&[0x80, 0x0c], &value)] {
+        for (qualifier, value) in
+            [(&[0, 0, 0, 0][..], &b"x"[..]), (&[0x80, 0x0b], &value), (&[0x80, 0x0c], &value)]
+        {
             builder.put(b"0", qualifier, LATEST_TIMESTAMP, value).expect("short cells");
         }
         builder.finish();

@@ -286,7 +286,8 @@ impl FilePlace<'_> {
     /// The rows that the data block at `offset` may hold; the row of the next index key may begin in it.
     fn block_range(&self, reader: &HFileReader, offset: u64) -> Option<KeyRange> {
         let count = reader.block_count().ok()?;
-        let at = (0..count).find(|&at| reader.block_extent(at).is_ok_and(|extent| extent.offset == offset))?;
+        let at =
+            (0..count).find(|&at| reader.block_extent(at).is_ok_and(|extent| extent.offset == offset))?;
         let start = Bytes::copy_from_slice(reader.block_first_row(at).ok()?);
         let end = match at + 1 < count {
             true => KeyRange::point(Bytes::copy_from_slice(reader.block_first_row(at + 1).ok()?)).end,

@@ -88,7 +88,13 @@ pub(crate) struct CommitLine {
 
 impl CommitLine {
     /// Goes on behind the last commit.
-    pub(crate) fn new(log: LogWriter, log_id: u64, last_seq: Seq, last_timestamp: i64, unflushed_bytes: u64) -> Self {
+    pub(crate) fn new(
+        log: LogWriter,
+        log_id: u64,
+        last_seq: Seq,
+        last_timestamp: i64,
+        unflushed_bytes: u64,
+    ) -> Self {
         let last_seq = last_seq.0;
         Self {
             sequencer: Mutex::new(Sequencer { last_seq, last_timestamp, pending: VecDeque::new() }),

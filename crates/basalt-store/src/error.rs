@@ -170,7 +170,9 @@ impl Error {
     /// flush has caught up, the other process has left.
     pub fn retryable(&self) -> bool {
         match self {
-            Error::OutOfSpace { .. } | Error::Overloaded { .. } | Error::Locked { .. } | Error::Conflict => true,
+            Error::OutOfSpace { .. } | Error::Overloaded { .. } | Error::Locked { .. } | Error::Conflict => {
+                true
+            }
             Error::Io { source, .. } => {
                 matches!(source.kind(), io::ErrorKind::Interrupted | io::ErrorKind::TimedOut)
             }

@@ -149,7 +149,10 @@ impl Manifest {
                 return Err(format!("file {} ends before it begins", file.id));
             }
             if file.seq_max > self.last_seq {
-                return Err(format!("file {} holds commit {}, after {}", file.id, file.seq_max.0, self.last_seq.0));
+                return Err(format!(
+                    "file {} holds commit {}, after {}",
+                    file.id, file.seq_max.0, self.last_seq.0
+                ));
             }
         }
         Ok(())
@@ -160,7 +163,10 @@ impl Manifest {
         let mut tables = BTreeSet::new();
         for table in &self.tables {
             if !tables.insert(table.id) || table.id.0 >= self.next_table {
-                return Err(format!("table id {} is not unique or not below {}", table.id.0, self.next_table));
+                return Err(format!(
+                    "table id {} is not unique or not below {}",
+                    table.id.0, self.next_table
+                ));
             }
             if !names.insert(&table.descriptor.name) {
                 return Err(format!("two tables are named {}", table.descriptor.name));
@@ -169,10 +175,16 @@ impl Manifest {
         let mut regions = BTreeSet::new();
         for region in &self.regions {
             if !regions.insert(region.id) || region.id.0 >= self.next_region {
-                return Err(format!("region id {} is not unique or not below {}", region.id, self.next_region));
+                return Err(format!(
+                    "region id {} is not unique or not below {}",
+                    region.id, self.next_region
+                ));
             }
             if !tables.contains(&region.table) {
-                return Err(format!("region {} belongs to table {}, which is not there", region.id, region.table.0));
+                return Err(format!(
+                    "region {} belongs to table {}, which is not there",
+                    region.id, region.table.0
+                ));
             }
         }
         let mut files = BTreeSet::new();
@@ -185,8 +197,12 @@ impl Manifest {
     }
 
     fn check_regions(&self, table: &TableEntry) -> Result<(), String> {
-        let mut ranges: Vec<&KeyRange> =
-            self.regions.iter().filter(|region| region.table == table.id).map(|region| &region.range).collect();
+        let mut ranges: Vec<&KeyRange> = self
+            .regions
+            .iter()
+            .filter(|region| region.table == table.id)
+            .map(|region| &region.range)
+            .collect();
         ranges.sort_by(|a, b| a.start.cmp(&b.start));
         let mut next = Some(Bytes::new());
         for range in ranges {

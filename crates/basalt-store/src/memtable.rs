@@ -121,7 +121,9 @@ impl Memtable {
         out: &mut Vec<(Seq, RowMutation)>,
     ) -> Option<Bytes> {
         let start = match from {
-            Bound::Included(row) => Bound::Included(EntryKey { row: row.clone(), seq: Reverse(Seq(u64::MAX)) }),
+            Bound::Included(row) => {
+                Bound::Included(EntryKey { row: row.clone(), seq: Reverse(Seq(u64::MAX)) })
+            }
             Bound::Excluded(row) => Bound::Excluded(EntryKey { row: row.clone(), seq: Reverse(Seq(0)) }),
             Bound::Unbounded => Bound::Unbounded,
         };

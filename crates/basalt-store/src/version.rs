@@ -16,7 +16,6 @@ use crate::ids::RegionId;
 use crate::memtable::Memtable;
 use crate::read::StoreFile;
 
-
 /// All tables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Version {

@@ -67,7 +67,8 @@ impl Shared {
             let Some(place) = self.family_place(table, region, family) else { return Ok(()) };
             let metas: Vec<FileMeta> = place.files().iter().map(|file| file.meta().clone()).collect();
             let rules = Rules::new(&place.family, self.env.now_ms());
-            let picked = if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
+            let picked =
+                if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
             let Some(pick) = picked else { return Ok(()) };
             let done = self.run_compaction(&place, rules, &pick)?;
             if major || !done {

@@ -104,7 +104,12 @@ impl Shared {
         Ok(files)
     }
 
-    fn write_family(&self, sealed: &Sealed, family: &FamilyDescriptor, with_tags: bool) -> Result<Option<FinishedFile>> {
+    fn write_family(
+        &self,
+        sealed: &Sealed,
+        family: &FamilyDescriptor,
+        with_tags: bool,
+    ) -> Result<Option<FinishedFile>> {
         let newest_first = sealed.memtables.iter().rev();
         let source = |memtable: &Arc<Memtable>| -> BoxedSource {
             Box::new(MemtableCursor::new(Arc::clone(memtable), Some(&family.name), Seq(u64::MAX)))
@@ -127,7 +132,8 @@ impl Shared {
         }
         let (Some(file), Some(target)) = (file, target) else { return Ok(None) };
         let seqs = sealed.memtables.iter().filter_map(|memtable| memtable.seq_range());
-        let (seq_min, seq_max) = seqs.fold((Seq(u64::MAX), Seq(0)), |(min, max), (a, b)| (min.min(a), max.max(b)));
+        let (seq_min, seq_max) =
+            seqs.fold((Seq(u64::MAX), Seq(0)), |(min, max), (a, b)| (min.min(a), max.max(b)));
         let finished = file.finish(seq_min, seq_max.min(sealed.seq))?;
         target.sync()?;
         Ok(Some(finished))
@@ -153,7 +159,9 @@ impl Shared {
         let name: Arc<str> = current.descriptor.name.to_string().into();
         self.edit_version(|version| {
             version.edit_region(table, region, |region| {
-                let flushed = |memtable: &Arc<Memtable>| sealed.memtables.iter().any(|done| Arc::ptr_eq(done, memtable));
+                let flushed = |memtable: &Arc<Memtable>| {
+                    sealed.memtables.iter().any(|done| Arc::ptr_eq(done, memtable))
+                };
                 region.sealed.retain(|memtable| !flushed(memtable));
                 for (family, file) in &files {
                     let file = self.store_file(file.path().to_owned(), &name, &file.meta);
@@ -199,7 +207,12 @@ impl Shared {
         manifest.next_file = manifest.next_file.max(self.files.next_file());
     }
 
-    pub(super) fn store_file(&self, path: std::path::PathBuf, table: &Arc<str>, meta: &FileMeta) -> Arc<StoreFile> {
+    pub(super) fn store_file(
+        &self,
+        path: std::path::PathBuf,
+        table: &Arc<str>,
+        meta: &FileMeta,
+    ) -> Arc<StoreFile> {
         Arc::new(StoreFile::new(self.env.clone(), path, Arc::clone(table), meta.clone()))
     }
 }

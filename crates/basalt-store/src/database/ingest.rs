@@ -163,7 +163,11 @@ impl Shared {
     }
 
     /// A family may have been dropped while the load ran.
-    fn check_families(&self, table: &crate::version::TableVersion, files: &[(String, FinishedFile)]) -> Result<()> {
+    fn check_families(
+        &self,
+        table: &crate::version::TableVersion,
+        files: &[(String, FinishedFile)],
+    ) -> Result<()> {
         let known = |name: &str| table.descriptor.families.iter().any(|family| family.name == name);
         match files.iter().find(|(family, _)| !known(family)) {
             Some((family, _)) => {

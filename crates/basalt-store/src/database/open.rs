@@ -23,9 +23,9 @@ use crate::layout;
 use crate::manifest::store::{Found, ManifestStore, find};
 use crate::manifest::{FileMeta, Manifest, RegionEntry};
 use crate::memtable::Memtable;
-use crate::options::{OpenOptions, Recovery};
 use crate::metrics::MetricCounters;
 use crate::new_file::FileFactory;
+use crate::options::{OpenOptions, Recovery};
 use crate::read::{BlockCache, StoreFile};
 use crate::version::{RegionVersion, TableVersion, Version};
 use crate::wal::frame::Section;
@@ -109,7 +109,9 @@ fn open_manifest(env: &Env, root: &Path, options: &OpenOptions) -> Result<(Manif
             let mut damage = Vec::new();
             for error in damaged {
                 match (error, options.recovery) {
-                    (Error::Corrupt(corruption), Recovery::SkipDamagedWal) => damage.push((*corruption).clone()),
+                    (Error::Corrupt(corruption), Recovery::SkipDamagedWal) => {
+                        damage.push((*corruption).clone())
+                    }
                     (error, _) => return Err(error),
                 }
             }
@@ -125,8 +127,10 @@ fn remove_orphans(env: &Env, root: &Path, manifest: &Manifest) {
             let _ = env.storage.remove(&root.join(&entry.name));
         }
     }
-    let known: BTreeSet<_> =
-        manifest.files().map(|(region, family, file)| layout::file_path(root, &region.dir, family, file.id)).collect();
+    let known: BTreeSet<_> = manifest
+        .files()
+        .map(|(region, family, file)| layout::file_path(root, &region.dir, family, file.id))
+        .collect();
     remove_unknown(env, &root.join(layout::DATA_DIR), &|path| known.contains(path));
 }
 
@@ -154,13 +158,18 @@ fn open_version(env: &Env, root: &Path, manifest: &Manifest) -> Version {
         let own = manifest.regions.iter().filter(|region| region.table == entry.id);
         let mut regions: Vec<_> = own.map(|region| Arc::new(open_region(env, root, region, &name))).collect();
         regions.sort_by(|a, b| a.range.start.cmp(&b.range.start));
-        version.put_table(TableVersion { id: entry.id, descriptor: Arc::new(entry.descriptor.clone()), regions });
+        version.put_table(TableVersion {
+            id: entry.id,
+            descriptor: Arc::new(entry.descriptor.clone()),
+            regions,
+        });
     }
     version
 }
 
 fn open_region(env: &Env, root: &Path, entry: &RegionEntry, table: &Arc<str>) -> RegionVersion {
-    let mut region = RegionVersion::new(entry.id, entry.table, entry.range.clone(), entry.dir.as_str().into());
+    let mut region =
+        RegionVersion::new(entry.id, entry.table, entry.range.clone(), entry.dir.as_str().into());
     for (family, metas) in &entry.families {
         let open = |meta: &FileMeta| {
             let path = layout::file_path(root, &entry.dir, family, meta.id);
@@ -203,7 +212,8 @@ fn replay_frame(sections: Vec<Section>, version: &Version, flushed: &dyn Fn(crat
     let mut sections = sections.into_iter().peekable();
     while let Some(first) = sections.next() {
         let seq = first.seq;
-        let mut rows: Vec<(TableId, RowMutation)> = first.rows.into_iter().map(|row| (first.table, row)).collect();
+        let mut rows: Vec<(TableId, RowMutation)> =
+            first.rows.into_iter().map(|row| (first.table, row)).collect();
         while let Some(section) = sections.next_if(|section| section.seq == seq) {
             rows.extend(section.rows.into_iter().map(|row| (section.table, row)));
         }

@@ -246,7 +246,10 @@ impl Shared {
             }
             let left = deadline.saturating_sub(self.env.clock.monotonic());
             if left.is_zero() {
-                return Err(state.flush_error.clone().unwrap_or(Error::Overloaded { unflushed_bytes, limit_bytes }));
+                return Err(state
+                    .flush_error
+                    .clone()
+                    .unwrap_or(Error::Overloaded { unflushed_bytes, limit_bytes }));
             }
             self.upkeep.flushed.wait_for(&mut state, left);
         }

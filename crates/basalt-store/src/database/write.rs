@@ -8,10 +8,10 @@ use basalt_hfile::CellRun;
 use basalt_model::{FrozenBatch, Seq, TableId, WriteBatch};
 
 use super::{Database, Shared};
-use crate::snapshot::read;
 use crate::commit::{BATCH_BYTES_MAX, Target};
 use crate::error::{Error, Result};
 use crate::options::Durability;
+use crate::snapshot::read;
 use crate::version::{RegionVersion, TableVersion, Version};
 
 impl Database {
@@ -99,7 +99,9 @@ impl Shared {
     pub(super) fn check_batch(&self, batch: &WriteBatch, version: &Version) -> Result<()> {
         if batch.size_bytes() > BATCH_BYTES_MAX {
             let found = batch.size_bytes();
-            return Err(Error::Invalid(format!("the batch has {found} bytes; expected at most {BATCH_BYTES_MAX}")));
+            return Err(Error::Invalid(format!(
+                "the batch has {found} bytes; expected at most {BATCH_BYTES_MAX}"
+            )));
         }
         let mut table: Option<&Arc<TableVersion>> = None;
         for (id, row) in batch.iter() {

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{
-    Clock, DirEntry, FileRead, FileWrite, LockError, LockGuard, LockMode, Random, Spawner, Storage, StorageFile,
-    SyncKind, Task,
+    Clock, DirEntry, FileRead, FileWrite, LockError, LockGuard, LockMode, Random, Spawner, Storage,
+    StorageFile, SyncKind, Task,
 };
 
 #[derive(Debug)]
@@ -160,7 +160,8 @@ impl LockGuard for LocalLock {}
 
 /// `process 4711 (basalt sql db), started 2026-11-21 21:50:00 UTC`.
 fn holder_text() -> String {
-    let command = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+    let command =
+        std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
     let command: String = command.chars().take(200).collect();
     let now = unix_time().as_secs();
     format!("process {} ({command}), since {}\n", std::process::id(), utc(now))

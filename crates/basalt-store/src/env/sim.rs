@@ -17,9 +17,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::{
-    DirEntry, FileRead, FileWrite, LockError, LockGuard, LockMode, Storage, StorageFile, SyncKind,
-};
+use super::{DirEntry, FileRead, FileWrite, LockError, LockGuard, LockMode, Storage, StorageFile, SyncKind};
 
 /// What an injected fault does to the call that it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -440,9 +438,10 @@ impl Storage for SimStorage {
         let state = self.call("list")?;
         let names = state.dirs.get(path).ok_or(io::ErrorKind::NotFound)?;
         let files = names.keys().map(|name| DirEntry { name: name.clone(), is_dir: false });
-        let dirs = state.dirs.keys().filter(|dir| dir.parent() == Some(path)).filter_map(|dir| {
-            Some(DirEntry { name: dir.file_name()?.to_str()?.to_owned(), is_dir: true })
-        });
+        let dirs =
+            state.dirs.keys().filter(|dir| dir.parent() == Some(path)).filter_map(|dir| {
+                Some(DirEntry { name: dir.file_name()?.to_str()?.to_owned(), is_dir: true })
+            });
         let mut entries: Vec<DirEntry> = files.chain(dirs).collect();
         entries.sort();
         Ok(entries)

@@ -89,7 +89,11 @@ fn a_power_loss_keeps_what_was_synced_and_only_that_for_sure() {
         let after = storage.power_loss();
         let bytes = after.read(path).unwrap();
         assert!(bytes.starts_with(b"safe"), "seed {seed}");
-        if bytes == b"safeloose" { kept_all += 1 } else { lost_some += 1 }
+        if bytes == b"safeloose" {
+            kept_all += 1
+        } else {
+            lost_some += 1
+        }
         assert!(file.append(b"x").is_err(), "handles from before the power loss are dead");
     }
     assert!(kept_all > 0 && lost_some > 0, "{kept_all} {lost_some}");

@@ -24,7 +24,15 @@ fn start(env: &Env, memory_bytes: usize, file_bytes_max: u64) -> IngestWriter {
     };
     let families = vec![target("a"), target("b")];
     let (env, table_name) = (env.clone(), "T".to_owned());
-    let spec = IngestSpec { env, table: TABLE, table_name, families, timestamp_min: 0, memory_bytes, file_bytes_max };
+    let spec = IngestSpec {
+        env,
+        table: TABLE,
+        table_name,
+        families,
+        timestamp_min: 0,
+        memory_bytes,
+        file_bytes_max,
+    };
     IngestWriter::start(spec).expect("a thread can be started")
 }
 

@@ -79,7 +79,10 @@ pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
     }
     // An opening that was interrupted before its first manifest leaves these behind and nothing of value.
     let ours = |name: &str| {
-        name == layout::LOCK || name == layout::WAL_DIR || name == layout::DATA_DIR || layout::is_manifest_temporary(name)
+        name == layout::LOCK
+            || name == layout::WAL_DIR
+            || name == layout::DATA_DIR
+            || layout::is_manifest_temporary(name)
     };
     if entries.iter().all(|entry| ours(&entry.name)) {
         if [layout::WAL_DIR, layout::DATA_DIR].iter().any(|dir| holds_something(env, &root.join(dir))) {
@@ -118,8 +121,10 @@ fn decode(bytes: &[u8], path: &Path) -> Result<Manifest> {
     let corrupt = |offset: usize, what: &str| Error::corrupt(path, offset as u64, what);
     let line_end = bytes.iter().take(200).position(|&byte| byte == b'\n');
     let line_end = line_end.ok_or_else(|| corrupt(0, "the header line has no end"))?;
-    let line = std::str::from_utf8(&bytes[..line_end]).map_err(|_| corrupt(0, "the header line is not text"))?;
-    let fields = line.strip_prefix(MAGIC).ok_or_else(|| corrupt(0, "the header line lacks `basalt manifest`"))?;
+    let line =
+        std::str::from_utf8(&bytes[..line_end]).map_err(|_| corrupt(0, "the header line is not text"))?;
+    let fields =
+        line.strip_prefix(MAGIC).ok_or_else(|| corrupt(0, "the header line lacks `basalt manifest`"))?;
     let mut fields = fields.split(' ').skip(1);
     let format: Option<u32> = fields.next().and_then(|field| field.parse().ok());
     let found = format.ok_or_else(|| corrupt(0, "the header line has no format version"))?;
@@ -141,8 +146,9 @@ fn decode(bytes: &[u8], path: &Path) -> Result<Manifest> {
         let what = format!("checksum mismatch: expected {expected:#010x}, found {found:#010x}");
         return Err(Error::corrupt(path, line_end as u64 + 1, what));
     }
-    let manifest: Manifest = serde_json::from_slice(json)
-        .map_err(|error| Error::corrupt(path, line_end as u64 + 1, format!("the content does not parse: {error}")))?;
+    let manifest: Manifest = serde_json::from_slice(json).map_err(|error| {
+        Error::corrupt(path, line_end as u64 + 1, format!("the content does not parse: {error}"))
+    })?;
     manifest.check_invariants().map_err(|what| Error::corrupt(path, line_end as u64 + 1, what))?;
     Ok(manifest)
 }
@@ -176,7 +182,8 @@ impl ManifestStore {
         }
         let mut next = Manifest::clone(&self.current);
         edit(&mut next);
-        next.check_invariants().map_err(|what| Error::Invalid(format!("refused to write a wrong manifest: {what}")))?;
+        next.check_invariants()
+            .map_err(|what| Error::Invalid(format!("refused to write a wrong manifest: {what}")))?;
         match self.write(&next) {
             Ok(()) => {
                 self.current = Arc::new(next);
@@ -233,7 +240,8 @@ impl ManifestStore {
         let old: Vec<u64> = self.on_disk.drain(..keep_from).collect();
         for number in old {
             let removed = self.env.storage.remove(&self.root.join(layout::manifest_name(number)));
-            let gone = removed.as_ref().err().is_none_or(|error| error.kind() == std::io::ErrorKind::NotFound);
+            let gone =
+                removed.as_ref().err().is_none_or(|error| error.kind() == std::io::ErrorKind::NotFound);
             if !gone {
                 self.on_disk.insert(0, number);
             }

@@ -40,7 +40,6 @@ impl MemtableCursor {
         let (next_row, entries, ready) = (Some(Bytes::new()), Vec::new(), VecDeque::new());
         Self { memtable, family, seq_max, next_row, rows: FIRST_ROWS, entries, ready }
     }
-
 }
 
 impl CellSource for MemtableCursor {
@@ -120,7 +119,11 @@ impl BlockBuilder {
         if new_row {
             self.row_starts.push(self.slots.len() as u32);
         }
-        let repeated = !new_row && self.slots.last().is_some_and(|last| key_column(&self.keys, last) == (cell.family, cell.qualifier));
+        let repeated = !new_row
+            && self
+                .slots
+                .last()
+                .is_some_and(|last| key_column(&self.keys, last) == (cell.family, cell.qualifier));
         self.plain &= !repeated && !cell.cell_type.is_delete();
         self.slots.push(CellSlot {
             key: self.keys.len() as u32,

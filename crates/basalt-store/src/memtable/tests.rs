@@ -16,7 +16,13 @@ fn mutation(row: &str, cells: &[(&str, &str, i64, &str)]) -> RowMutation {
     batch.freeze().rows.remove(0).1
 }
 
-fn read(memtable: &Arc<Memtable>, family: Option<&str>, from: &str, end: Option<&str>, seq: u64) -> Vec<String> {
+fn read(
+    memtable: &Arc<Memtable>,
+    family: Option<&str>,
+    from: &str,
+    end: Option<&str>,
+    seq: u64,
+) -> Vec<String> {
     let mut cursor = MemtableCursor::new(Arc::clone(memtable), family, Seq(seq));
     cursor.seek(from.as_bytes());
     let mut found = Vec::new();
@@ -24,7 +30,13 @@ fn read(memtable: &Arc<Memtable>, family: Option<&str>, from: &str, end: Option<
         for i in run.cells {
             let cell = run.block.cell(i);
             let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-            found.push(format!("{}/{}={}@{}", text(cell.row), text(cell.qualifier), text(cell.value), cell.seq.0));
+            found.push(format!(
+                "{}/{}={}@{}",
+                text(cell.row),
+                text(cell.qualifier),
+                text(cell.value),
+                cell.seq.0
+            ));
         }
     }
     found
@@ -40,7 +52,10 @@ fn sample() -> Arc<Memtable> {
 
 #[test]
 fn cells_come_in_key_order_with_the_newest_first() {
-    assert_eq!(read(&sample(), None, "", None, 9), ["a/w=a0@3", "a/x=a2@3", "a/x=a1@1", "a/y=g1@1", "b/x=b1@2"]);
+    assert_eq!(
+        read(&sample(), None, "", None, 9),
+        ["a/w=a0@3", "a/x=a2@3", "a/x=a1@1", "a/y=g1@1", "b/x=b1@2"]
+    );
     assert_eq!(read(&sample(), Some("g"), "", None, 9), ["a/y=g1@1"]);
 }
 

@@ -37,7 +37,10 @@ pub(crate) fn scan(
     let wanted = |region: &&Arc<RegionVersion>| ranges.iter().any(|range| range.overlaps(&region.range));
     let input = |region: &Arc<RegionVersion>| RegionInput {
         range: region.range.clone(),
-        families: families.iter().map(|family| family_input(region, family, options.versions, now_ms, seq)).collect(),
+        families: families
+            .iter()
+            .map(|family| family_input(region, family, options.versions, now_ms, seq))
+            .collect(),
     };
     let regions = table.regions.iter().filter(wanted).map(input).collect();
     Ok(CellScan::new(regions, ranges, access(shared, options.cache), seq))
@@ -98,7 +101,10 @@ fn check_ranges(ranges: &[KeyRange]) -> Result<Vec<KeyRange>> {
     }
 }
 
-fn wanted_families<'a>(table: &'a TableVersion, names: Option<&[String]>) -> Result<Vec<&'a FamilyDescriptor>> {
+fn wanted_families<'a>(
+    table: &'a TableVersion,
+    names: Option<&[String]>,
+) -> Result<Vec<&'a FamilyDescriptor>> {
     let families = &table.descriptor.families;
     let Some(names) = names else { return Ok(families.iter().collect()) };
     if let Some(name) = names.iter().find(|name| !families.iter().any(|family| family.name == **name)) {
@@ -118,7 +124,8 @@ fn family_input(
     let mut rules = Rules::new(family, now_ms);
     rules.versions_max = rules.versions_max.min(versions.max(1));
     let memtables = region.memtables().filter(|memtable| !memtable.is_empty());
-    let source = |memtable| -> BoxedSource { Box::new(MemtableCursor::new(memtable, Some(&family.name), seq)) };
+    let source =
+        |memtable| -> BoxedSource { Box::new(MemtableCursor::new(memtable, Some(&family.name), seq)) };
     FamilyInput {
         rules,
         memtables: memtables.cloned().map(source).collect(),

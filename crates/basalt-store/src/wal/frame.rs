@@ -205,16 +205,25 @@ pub(crate) fn decode_section_header(bytes: &Bytes, log_id: u64) -> Option<(Secti
 }
 
 /// All sections of a frame, each checked down to its last cell.
-pub(crate) fn decode_sections(payload: &Bytes, header: &FrameHeader, log_id: u64) -> Result<Vec<Section>, BadFrame> {
+pub(crate) fn decode_sections(
+    payload: &Bytes,
+    header: &FrameHeader,
+    log_id: u64,
+) -> Result<Vec<Section>, BadFrame> {
     let mut rest = payload.clone();
-    let mut sections = Vec::with_capacity((header.section_count as usize).min(payload.len() / SECTION_HEADER));
+    let mut sections =
+        Vec::with_capacity((header.section_count as usize).min(payload.len() / SECTION_HEADER));
     while !rest.is_empty() {
         let Some((section, len)) = decode_section_header(&rest, log_id) else {
             let table = (header.table != TableId(0)).then_some(header.table);
-            return Err(BadFrame { table, ..BadFrame::unknown("a section header does not match its checksum") });
+            return Err(BadFrame {
+                table,
+                ..BadFrame::unknown("a section header does not match its checksum")
+            });
         };
         let body = len.checked_add(section.body_len as usize).filter(|&end| end <= rest.len());
-        let body = body.map(|end| rest.slice(len..end)).ok_or_else(|| section.bad("the section is cut off"))?;
+        let body =
+            body.map(|end| rest.slice(len..end)).ok_or_else(|| section.bad("the section is cut off"))?;
         rest = rest.slice(len + body.len()..);
         sections.push(section.rows(body)?);
     }

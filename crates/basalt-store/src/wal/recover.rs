@@ -92,7 +92,8 @@ impl LogReader<'_> {
             Err(error) => return Err(Error::io("list", &dir)(error)),
         };
         let numbers = entries.iter().filter_map(|entry| layout::parse_segment_name(&entry.name));
-        let (needed, useless): (Vec<u64>, Vec<u64>) = numbers.partition(|&number| number >= self.first_segment);
+        let (needed, useless): (Vec<u64>, Vec<u64>) =
+            numbers.partition(|&number| number >= self.first_segment);
         Ok((needed, useless))
     }
 
@@ -165,11 +166,15 @@ impl LogReader<'_> {
                 Err(bad) => match self.behind(segment, at) {
                     Some(durable_end) if durable_end > at as u64 => {
                         self.damaged(found, &segment.path, at as u64, bad)?;
-                        at = self.next_header(segment, at + 1).map_or(segment.bytes.len(), |next| next.offset as usize);
+                        at = self
+                            .next_header(segment, at + 1)
+                            .map_or(segment.bytes.len(), |next| next.offset as usize);
                     }
                     _ if later_is_valid()? => {
                         self.damaged(found, &segment.path, at as u64, bad)?;
-                        at = self.next_header(segment, at + 1).map_or(segment.bytes.len(), |next| next.offset as usize);
+                        at = self
+                            .next_header(segment, at + 1)
+                            .map_or(segment.bytes.len(), |next| next.offset as usize);
                     }
                     _ => {
                         found.torn = Some((segment.path.clone(), at as u64));
@@ -199,9 +204,9 @@ impl LogReader<'_> {
         let bytes = &segment.bytes;
         let Some(header) = FrameHeader::decode(&bytes[at..], segment.number, at as u64, self.log_id) else {
             // The first section may still tell what the frame was about.
-            let section = bytes.get(at + FRAME_HEADER..).and_then(|_| {
-                decode_section_header(&bytes.slice(at + FRAME_HEADER..), self.log_id)
-            });
+            let section = bytes
+                .get(at + FRAME_HEADER..)
+                .and_then(|_| decode_section_header(&bytes.slice(at + FRAME_HEADER..), self.log_id));
             let what = "the frame header does not match its checksum";
             return Err(section.map_or_else(|| BadFrame::unknown(what), |(section, _)| section.bad(what)));
         };
@@ -218,8 +223,10 @@ impl LogReader<'_> {
 
     /// Reports damage, or fails with it.
     fn damaged(&self, found: &mut Recovered, path: &Path, offset: u64, bad: BadFrame) -> Result<()> {
-        let table = bad.table.map(|id| (self.table_name)(id).unwrap_or_else(|| format!("{} (dropped)", id.0)));
-        let corruption = Corruption { file: path.to_owned(), offset, table, range: bad.range, what: bad.what };
+        let table =
+            bad.table.map(|id| (self.table_name)(id).unwrap_or_else(|| format!("{} (dropped)", id.0)));
+        let corruption =
+            Corruption { file: path.to_owned(), offset, table, range: bad.range, what: bad.what };
         if !self.skip_damage {
             return Err(Error::Corrupt(Arc::new(corruption)));
         }

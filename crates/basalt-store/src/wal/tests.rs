@@ -24,7 +24,13 @@ fn payload(seq: u64) -> Payload {
     }
     let batch = batch.freeze();
     let keys: Vec<_> = batch.rows.iter().map(|(_, row)| row.borrow().row()).collect();
-    let mut payload = Payload { section_count: 1, seq_first: Seq(seq), seq_last: Seq(seq), table: TableId(5), ..Payload::default() };
+    let mut payload = Payload {
+        section_count: 1,
+        seq_first: Seq(seq),
+        seq_last: Seq(seq),
+        table: TableId(5),
+        ..Payload::default()
+    };
     encode_section(&mut payload.bytes, LOG_ID, (Seq(seq), TableId(5), RegionId(6)), &keys, &batch.bytes);
     payload
 }

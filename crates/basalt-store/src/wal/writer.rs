@@ -82,7 +82,18 @@ impl LogWriter {
     ) -> Self {
         let size_bytes = Arc::new(AtomicU64::new(finished.iter().map(|segment| segment.size_bytes).sum()));
         let (open, failed, buffer) = (None, None, Vec::new());
-        Self { env, root, log_id, segment_bytes_max, finished, open, next_segment, failed, size_bytes, buffer }
+        Self {
+            env,
+            root,
+            log_id,
+            segment_bytes_max,
+            finished,
+            open,
+            next_segment,
+            failed,
+            size_bytes,
+            buffer,
+        }
     }
 
     /// An error if the log has failed (rule 3).
@@ -208,14 +219,23 @@ impl LogWriter {
         }
         let end = SEGMENT_HEADER as u64;
         self.size_bytes.fetch_add(end, Relaxed);
-        self.open = Some(OpenSegment { number, file, end, durable_end: end, seq_last: Seq(0), unsynced: false, marked: true });
+        self.open = Some(OpenSegment {
+            number,
+            file,
+            end,
+            durable_end: end,
+            seq_last: Seq(0),
+            unsynced: false,
+            marked: true,
+        });
         self.next_segment = number + 1;
         Ok(())
     }
 
     /// Number of the first segment that holds a commit after `seq`, or that will.
     pub(crate) fn first_needed(&self, seq: Seq) -> u64 {
-        let finished = self.finished.iter().find(|segment| segment.seq_last > seq).map(|segment| segment.number);
+        let finished =
+            self.finished.iter().find(|segment| segment.seq_last > seq).map(|segment| segment.number);
         finished.or(self.open.as_ref().map(|open| open.number)).unwrap_or(self.next_segment)
     }
 

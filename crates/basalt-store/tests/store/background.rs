@@ -112,6 +112,10 @@ fn closing_with_work_under_way_loses_nothing_and_frees_the_directory() {
         }
         assert_eq!(check_whole(&rows(&snapshot, table).unwrap()), round * 10);
         drop(db);
-        assert_eq!(check_whole(&rows(&snapshot, table).unwrap()), round * 10, "a snapshot outlives the handle");
+        assert_eq!(
+            check_whole(&rows(&snapshot, table).unwrap()),
+            round * 10,
+            "a snapshot outlives the handle"
+        );
     }
 }

@@ -73,7 +73,8 @@ fn workload(storage: &SimStorage, tables: [TableId; 2]) -> Outcome {
 /// Everything acknowledged is there, nothing is there in part.
 fn check(db: &Database, tables: [TableId; 2], outcome: &Outcome, when: &str) {
     let snapshot = db.snapshot();
-    let read = |table| rows(&snapshot, table).or_else(|_| rows(&snapshot, table)).expect("only one call fails");
+    let read =
+        |table| rows(&snapshot, table).or_else(|_| rows(&snapshot, table)).expect("only one call fails");
     let (first, second) = (read(tables[0]), read(tables[1]));
     assert_eq!(first, second, "a batch is there in part {when}: {:?}", outcome.errors);
     for number in &outcome.acknowledged {
@@ -119,9 +120,11 @@ fn any_single_call_may_fail_in_any_way() {
             let wrong = outcome.errors.iter().find(|error| !is_storage_error(error));
             assert!(wrong.is_none(), "{fault:?} at call {at} gave {wrong:?}");
             storage.set_faults(None);
-            for (storage, when) in [(storage.fork(at), "after a restart"), (storage.fork(at).power_loss(), "after a power loss")]
+            for (storage, when) in
+                [(storage.fork(at), "after a restart"), (storage.fork(at).power_loss(), "after a power loss")]
             {
-                let db = open_small(&storage).unwrap_or_else(|error| panic!("{fault:?} at call {at}, {when}: {error}"));
+                let db = open_small(&storage)
+                    .unwrap_or_else(|error| panic!("{fault:?} at call {at}, {when}: {error}"));
                 check(&db, tables, &outcome, &format!("{when}, {fault:?} at call {at}"));
                 db.write(batch(tables, 99), Durability::Sync).unwrap();
                 db.flush(None).unwrap();

@@ -90,7 +90,8 @@ impl Run {
     }
 
     fn open(&mut self) {
-        let options = OpenOptions { memtable_bytes: Some(20_000), wal_segment_bytes: 4_000, ..options(&self.storage) };
+        let options =
+            OpenOptions { memtable_bytes: Some(20_000), wal_segment_bytes: 4_000, ..options(&self.storage) };
         let seed = self.seed;
         let db = Database::open(std::path::Path::new(ROOT), options);
         self.db = Some(db.unwrap_or_else(|error| panic!("seed {seed}: {error}")));
@@ -227,7 +228,11 @@ impl Run {
                 survived = shown == state;
             }
         }
-        assert!(survived, "seed {}: after a power loss a batch is half there or missing:\n{shown:?}", self.seed);
+        assert!(
+            survived,
+            "seed {}: after a power loss a batch is half there or missing:\n{shown:?}",
+            self.seed
+        );
         self.durable = state;
     }
 }

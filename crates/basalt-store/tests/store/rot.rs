@@ -135,7 +135,10 @@ fn a_damaged_log_is_refused_and_can_be_skipped() {
     storage.overwrite(&path, bytes).unwrap();
     let error = open(&storage).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains(".log is damaged at offset 32 (table T, rows from row3 to before row3\\x00)"), "{text}");
+    assert!(
+        text.contains(".log is damaged at offset 32 (table T, rows from row3 to before row3\\x00)"),
+        "{text}"
+    );
     let skip = OpenOptions { recovery: Recovery::SkipDamagedWal, ..options(&storage) };
     let db = Database::open(Path::new(ROOT), skip).unwrap();
     assert_eq!(db.recovery_damage().len(), 1);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use basalt_model::{CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, WriteBatch};
+use basalt_model::{
+    CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, WriteBatch,
+};
 use basalt_store::env::sim::SimStorage;
 use basalt_store::{Database, Env, OpenOptions, Result, ScanOptions, Snapshot};
 
@@ -42,7 +44,9 @@ pub(crate) fn put(batch: &mut WriteBatch, table: TableId, row: &str, columns: &[
 pub(crate) fn delete_column(batch: &mut WriteBatch, table: TableId, row: &str, column: &str) {
     let mut builder = batch.row(table, row.as_bytes()).unwrap();
     let (family, qualifier) = column.split_once(':').unwrap();
-    builder.delete(family.as_bytes(), qualifier.as_bytes(), LATEST_TIMESTAMP, CellType::DeleteColumn).unwrap();
+    builder
+        .delete(family.as_bytes(), qualifier.as_bytes(), LATEST_TIMESTAMP, CellType::DeleteColumn)
+        .unwrap();
     builder.finish();
 }
 

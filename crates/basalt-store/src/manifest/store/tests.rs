@@ -23,7 +23,9 @@ fn the_highest_valid_manifest_counts_and_two_stay() {
     let names: Vec<_> = storage.files().iter().map(|path| path.display().to_string()).collect();
     assert_eq!(names, ["/db/MANIFEST-00000000000000000004", "/db/MANIFEST-00000000000000000005"]);
     assert_eq!(open(&storage).current().last_seq, Seq(5));
-    storage.overwrite(Path::new("/db/MANIFEST-00000000000000000005"), b"basalt manifest 1 9".to_vec()).unwrap();
+    storage
+        .overwrite(Path::new("/db/MANIFEST-00000000000000000005"), b"basalt manifest 1 9".to_vec())
+        .unwrap();
     assert_eq!(open(&storage).current().last_seq, Seq(4));
 }
 
@@ -65,7 +67,11 @@ fn a_failed_change_is_not_in_force_and_the_next_one_works() {
             assert!(!store.uncertain(), "{fault:?} at {at}");
             let expected = if failed { Seq(1) } else { Seq(2) };
             assert_eq!(store.current().last_seq, expected);
-            assert_eq!(open(&storage.fork(at).power_loss()).current().last_seq, expected, "{fault:?} at {at}");
+            assert_eq!(
+                open(&storage.fork(at).power_loss()).current().last_seq,
+                expected,
+                "{fault:?} at {at}"
+            );
             store.change(|manifest| manifest.last_seq = Seq(3)).unwrap();
             assert_eq!(open(&storage.power_loss()).current().last_seq, Seq(3));
         }
