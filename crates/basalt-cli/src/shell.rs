@@ -75,13 +75,9 @@ impl Shell<'_> {
         let prompt = edit::DatabasePrompt::new(self.connection);
         loop {
             match editor.read_line(&prompt)? {
-                Signal::Success(text) => {
-                    if self.run_and_report(&text) == Next::Quit {
-                        return Ok(());
-                    }
-                }
+                Signal::Success(text) if self.run_and_report(&text) == Next::Quit => return Ok(()),
                 Signal::CtrlD => return Ok(()),
-                // Ctrl-C clears the line; anything else is nothing to the shell.
+                // A statement was run; Ctrl-C clears the line; anything else is nothing to the shell.
                 _ => {}
             }
         }

@@ -122,11 +122,11 @@ impl<R: Read + Send> Source for JsonSource<R> {
     }
 }
 
-/// Keys and values of the first `rows` objects, for guessing; the value of a text is `true`.
-pub(super) fn sample(
-    input: impl Read,
-    rows: usize,
-) -> anyhow::Result<Vec<Vec<(String, Option<String>, bool)>>> {
+/// A key, its value unless that is null, and whether the value is a text.
+pub(super) type Pair = (String, Option<String>, bool);
+
+/// Keys and values of the first `rows` objects, for guessing.
+pub(super) fn sample(input: impl Read, rows: usize) -> anyhow::Result<Vec<Vec<Pair>>> {
     let mut sample = Vec::new();
     for line in BufReader::new(input).lines() {
         let line = line?;
