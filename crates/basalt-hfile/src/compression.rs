@@ -132,7 +132,7 @@ pub(crate) struct Compressor {
 enum State {
     None,
     Gz(gzip::Compressor),
-    Hadoop(hadoop::Compressor),
+    Hadoop(Box<hadoop::Compressor>),
 }
 
 impl Compressor {
@@ -141,9 +141,9 @@ impl Compressor {
         let state = match compression {
             Compression::None => State::None,
             Compression::Gz => State::Gz(gzip::Compressor::new(level)),
-            Compression::Snappy => State::Hadoop(hadoop::Compressor::new(RawCodec::Snappy, None)?),
-            Compression::Lz4 => State::Hadoop(hadoop::Compressor::new(RawCodec::Lz4, None)?),
-            Compression::Zstd => State::Hadoop(hadoop::Compressor::new(RawCodec::Zstd, level)?),
+            Compression::Snappy => State::Hadoop(Box::new(hadoop::Compressor::new(RawCodec::Snappy, None)?)),
+            Compression::Lz4 => State::Hadoop(Box::new(hadoop::Compressor::new(RawCodec::Lz4, None)?)),
+            Compression::Zstd => State::Hadoop(Box::new(hadoop::Compressor::new(RawCodec::Zstd, level)?)),
         };
         Ok(Self { compression, state })
     }

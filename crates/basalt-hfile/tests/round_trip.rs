@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! For random cells of all kinds, writing and reading is the identity: in every encoding and codec, with and
 //! without tags and sequence numbers, by scanning, by seeking and by single rows.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 //! suit. Prints one line per question: the best of several runs on one thread.
 //!
 //! The table is like LINEITEM: 15 cells a row, keys of 12 bytes, values of 1 to 25 bytes.
+#![allow(clippy::disallowed_methods, reason = "a bench times the machine")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

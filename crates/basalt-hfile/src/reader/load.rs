@@ -72,16 +72,8 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
         let bloom = BloomReader::parse(&payload_of(block)?, kind);
         *slot = Some(bloom.map_err(|damage| damage.in_block(&name, block.offset))?);
     }
-    if general_bloom.is_some() != (facts.bloom_kind != BloomKind::None) {
-        return Err(corrupt(&name, info_block.offset, "the file info and the bloom blocks disagree"));
-    }
-    if (trailer.cell_count == 0) != facts.last_key.is_none() {
-        return Err(corrupt(
-            &name,
-            info_block.offset,
-            format!("{} cells, but no fitting last key", trailer.cell_count),
-        ));
-    }
+    let agreed = check_agreement(&facts, general_bloom.is_some(), trailer.cell_count);
+    agreed.map_err(|what| corrupt(&name, info_block.offset, what))?;
     let cell_bytes_estimate = facts.cell_bytes_estimate;
     let (encoding, layout, bloom_kind, last_key) =
         (facts.encoding, facts.layout, facts.bloom_kind, facts.last_key);
@@ -101,6 +93,17 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
         general_bloom,
         delete_bloom,
     })
+}
+
+/// The file info, the bloom blocks and the trailer say the same of the file.
+fn check_agreement(facts: &Facts, has_general_bloom: bool, cell_count: u64) -> Result<(), String> {
+    if has_general_bloom != (facts.bloom_kind != BloomKind::None) {
+        return Err("the file info and the bloom blocks disagree".to_owned());
+    }
+    if (cell_count == 0) != facts.last_key.is_none() {
+        return Err(format!("{cell_count} cells, but no fitting last key"));
+    }
+    Ok(())
 }
 
 /// The meta index is not used, but what the trailer says of it must be true.

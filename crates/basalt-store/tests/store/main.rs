@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The store from outside: what it promises, tried with a simulated file system.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod background;
 mod basics;

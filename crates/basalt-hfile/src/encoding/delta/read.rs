@@ -401,11 +401,12 @@ impl DeltaCells {
         self.keys_len += len;
         // Nearly all names are short: a copy of constant size is a few instructions, one of variable size a
         // call. What it writes too much is overwritten by the next, or cut off at the end.
-        if len <= SHORT && to + SHORT <= self.keys.len() {
-            if let Some(short) = self.keys[from..].first_chunk::<SHORT>().copied() {
-                self.keys[to..to + SHORT].copy_from_slice(&short);
-                return;
-            }
+        if len <= SHORT
+            && to + SHORT <= self.keys.len()
+            && let Some(short) = self.keys[from..].first_chunk::<SHORT>().copied()
+        {
+            self.keys[to..to + SHORT].copy_from_slice(&short);
+            return;
         }
         self.grow_keys();
         self.keys.copy_within(from..from + len, to);
@@ -416,11 +417,12 @@ impl DeltaCells {
     fn copy_body(&mut self, body: &[u8], part: &Range<usize>) {
         let (to, len) = (self.keys_len, part.len());
         self.keys_len += len;
-        if len <= SHORT && to + SHORT <= self.keys.len() {
-            if let Some(short) = body[part.start..].first_chunk::<SHORT>() {
-                self.keys[to..to + SHORT].copy_from_slice(short);
-                return;
-            }
+        if len <= SHORT
+            && to + SHORT <= self.keys.len()
+            && let Some(short) = body[part.start..].first_chunk::<SHORT>()
+        {
+            self.keys[to..to + SHORT].copy_from_slice(short);
+            return;
         }
         self.grow_keys();
         self.keys[to..to + len].copy_from_slice(&body[part.clone()]);

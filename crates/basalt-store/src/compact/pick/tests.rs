@@ -2,6 +2,7 @@
 //! Cases live in `testdata/pick/*.txt`: what they are about behind `#`, files one a line
 //! (`id first-last size seq-seq [deletes=percent] [newest=timestamp]`), options behind `set`, and below `----`
 //! what is picked. `UPDATE_TESTDATA=1 cargo test -p basalt-store pick` writes what is picked now.
+#![allow(clippy::disallowed_methods, reason = "the cases lie beside this file, outside of any database")]
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

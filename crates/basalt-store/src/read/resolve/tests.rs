@@ -101,7 +101,7 @@ fn a_ttl_ends_versions_beyond_the_minimum() {
     let cells: Vec<Cell> = (1..=4).map(|t| Cell::put("r", "q", t * 100, t as u64)).collect();
     let rules = Rules { timestamp_min: 350, versions_max: 5, versions_min: 2, ..rules() };
     let expected = [Cell::put("r", "q", 400, 4), Cell::put("r", "q", 300, 3)];
-    assert_eq!(resolve(&[cells.clone()], 8, &rules, Purpose::Read), expected);
+    assert_eq!(resolve(std::slice::from_ref(&cells), 8, &rules, Purpose::Read), expected);
     let rules = Rules { versions_min: 0, ..rules };
     assert_eq!(resolve(&[cells], 8, &rules, Purpose::Read), expected[..1]);
 }
@@ -123,7 +123,10 @@ fn a_partial_compaction_keeps_markers_and_a_full_one_does_not() {
     let marker = Cell::marker("r", "q", 2, CellType::DeleteColumn, 5);
     let cells = vec![Cell::put("r", "q", 3, 3), marker.clone(), Cell::put("r", "q", 1, 1)];
     let put = Cell::put("r", "q", 3, 3);
-    assert_eq!(resolve(&[cells.clone()], 8, &rules(), Purpose::CompactSome), [put.clone(), marker]);
+    assert_eq!(
+        resolve(std::slice::from_ref(&cells), 8, &rules(), Purpose::CompactSome),
+        [put.clone(), marker]
+    );
     assert_eq!(resolve(&[cells], 8, &rules(), Purpose::CompactAll), [put]);
 }
 
@@ -132,7 +135,7 @@ fn keep_deleted_cells_keeps_what_a_marker_hides() {
     let marker = Cell::marker("r", "q", 2, CellType::DeleteColumn, 5);
     let cells = vec![marker.clone(), Cell::put("r", "q", 1, 1)];
     let rules = Rules { keep_deleted_cells: KeepDeletedCells::True, ..rules() };
-    assert_eq!(resolve(&[cells.clone()], 8, &rules, Purpose::CompactAll), cells);
+    assert_eq!(resolve(std::slice::from_ref(&cells), 8, &rules, Purpose::CompactAll), cells);
     assert_eq!(resolve(&[cells], 8, &rules, Purpose::Read), []);
 }
 
@@ -140,7 +143,7 @@ fn keep_deleted_cells_keeps_what_a_marker_hides() {
 fn a_partial_compaction_by_sequence_keeps_a_version_that_a_marker_elsewhere_may_bare() {
     // A marker of sequence 11 and timestamp 3, in another file, hides the put of 3 but not that of 2.
     let inputs = vec![Cell::put("r", "q", 3, 10), Cell::put("r", "q", 2, 12)];
-    assert_eq!(resolve(&[inputs.clone()], 8, &by_sequence(), Purpose::CompactSome), inputs);
+    assert_eq!(resolve(std::slice::from_ref(&inputs), 8, &by_sequence(), Purpose::CompactSome), inputs);
     let dominated = vec![Cell::put("r", "q", 3, 10), Cell::put("r", "q", 2, 9)];
     assert_eq!(resolve(&[dominated], 8, &by_sequence(), Purpose::CompactSome), [Cell::put("r", "q", 3, 10)]);
 }

@@ -22,7 +22,6 @@ fn scan_all(mut scan: CellScan) -> Vec<Cell> {
 
 /// A family whose writes, in commit order, lie in up to three files and a memtable.
 struct Family {
-    name: &'static str,
     writes: Vec<Cell>,
     files: Vec<Arc<crate::read::StoreFile>>,
 }
@@ -34,7 +33,7 @@ impl Family {
         let pieces = writes[..flushed].chunks((flushed / 3).max(1)).enumerate();
         let files =
             pieces.map(|(i, cells)| store_file(env, first_id + i as u64, &sorted(cells.to_vec()))).collect();
-        Self { name, writes, files }
+        Self { writes, files }
     }
 
     fn input(&self, seq_max: Seq) -> FamilyInput {
