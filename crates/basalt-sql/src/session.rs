@@ -84,7 +84,7 @@ impl Session {
                 Ok(Outcome::Count { verb: "UPSERT", rows })
             }
             Statement::Delete(delete) => {
-                let rows = delete::delete(&self.planning(tokens, hash_joins), delete).await?;
+                let rows = delete::delete(&self.planning(tokens, hash_joins), *delete).await?;
                 Ok(Outcome::Count { verb: "DELETE", rows })
             }
             Statement::CreateTable(table) => {
@@ -191,7 +191,7 @@ impl Session {
             }
             Statement::Delete(delete) => {
                 let title = format!("DELETE FROM {}", delete.table);
-                (Some(title), Some(delete::plan(&planning, delete)?))
+                (Some(title), Some(delete::plan(&planning, *delete)?))
             }
             _ => return Err(SqlError::statement("EXPLAIN takes SELECT, UPSERT and DELETE")),
         };

@@ -75,5 +75,5 @@ pub(super) fn parse_delete(parser: &mut Parser) -> Result<Statement, ParserError
         order_by = parser.parse_comma_separated(Parser::parse_order_by_expr)?;
     }
     let limit = if parser.accept("LIMIT") { Some(parse_expr(parser)?) } else { None };
-    Ok(Statement::Delete(Delete { table, filter, order_by, limit }))
+    Ok(Statement::Delete(Box::new(Delete { table, filter, order_by, limit })))
 }

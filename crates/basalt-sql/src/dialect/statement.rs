@@ -29,7 +29,7 @@ pub(crate) enum Statement {
     /// UPSERT INTO (or INSERT INTO, which means the same here).
     Upsert(Upsert),
     /// DELETE FROM.
-    Delete(Delete),
+    Delete(Box<Delete>),
     /// CREATE TABLE.
     CreateTable(Box<CreateTable>),
     /// DROP TABLE.

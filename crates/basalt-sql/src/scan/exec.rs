@@ -252,7 +252,7 @@ struct Reader {
 }
 
 enum Source {
-    Ranges { scan: RowScan, bytes_before: u64, blocks_before: u64 },
+    Ranges { scan: Box<RowScan>, bytes_before: u64, blocks_before: u64 },
     Points { next: usize },
 }
 
@@ -273,7 +273,7 @@ impl Reader {
                 let batch_rows = BATCH_ROWS.min(rows_left.max(1));
                 let scan =
                     spec.snapshot.rows(spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
-                Source::Ranges { scan, bytes_before: 0, blocks_before: 0 }
+                Source::Ranges { scan: Box::new(scan), bytes_before: 0, blocks_before: 0 }
             }
         };
         Ok(Self { spec: Arc::clone(spec), source, rows_left, counters })

@@ -256,7 +256,7 @@ fn with_values(batch: &RecordBatch, source: &Source, schema: &Arc<Schema>) -> Re
     let rows = batch.num_rows();
     let mut columns = batch.columns().to_vec();
     for column in &source.columns {
-        columns.push(values(column, rows, source).map_err(SqlError::from)?);
+        columns.push(values(column, rows, source)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
