@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `basalt` binary as scripts use it: every test runs the real program in a directory of its own.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 #[path = "cli/program.rs"]
 mod program;

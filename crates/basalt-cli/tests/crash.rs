@@ -20,6 +20,7 @@
 //!
 //! Kills come at any time after the program was started: while it recovers, loads, flushes. `BASALT_KILLS` sets
 //! their number, `BASALT_SEED` repeats a run's choices (not the machine's timing).
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -3,6 +3,7 @@
 //!
 //! The disk is a small file system in memory, mounted in a namespace of its own (`unshare`), where the machine
 //! allows that; and everywhere a limit on the size of a file, which ends writes just as suddenly.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::fmt::Write as _;
 use std::path::Path;

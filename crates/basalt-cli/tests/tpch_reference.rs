@@ -2,6 +2,7 @@
 //! The program's answers over TPC-H at scale factor 0.01 against those that DuckDB gave
 //! (tests/reference/tpch-sf0.01.json, recorded by tests/reference/make.py). All through the command line:
 //! generate, load, ask; every question is a process of its own, so every answer comes from a reopened database.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -163,7 +163,7 @@ fn predicate(key: &Key, depth: usize, chance: &mut Chance) -> Expr {
     let (first, second, third) = (literal(), literal(), literal());
     let column = col(name);
     match chance.below(11) {
-        0 | 1 | 2 => column.eq(first),
+        0..=2 => column.eq(first),
         3 => column.lt(first),
         4 => column.lt_eq(first),
         5 => first.lt(column),
