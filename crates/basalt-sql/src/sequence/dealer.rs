@@ -7,7 +7,7 @@ use std::sync::Arc;
 use basalt_store::Database;
 use parking_lot::Mutex;
 
-use super::record::Block;
+use super::record::{Block, Record};
 use super::table::{self, SequenceName};
 use crate::error::SqlError;
 
@@ -27,11 +27,18 @@ pub(crate) struct Run {
 pub(crate) struct Dealer {
     database: Database,
     blocks: Mutex<HashMap<SequenceName, Block>>,
+    /// Size of the last block of each sequence.
+    sizes: Mutex<HashMap<SequenceName, u64>>,
 }
+
+/// Rows that make a statement a large one.
+const BATCH_MIN: u64 = 4_096;
+/// Most values in one block: what a crash can lose.
+const BLOCK_MAX: u64 = 1 << 18;
 
 impl Dealer {
     pub(crate) fn new(database: Database) -> Self {
-        Self { database, blocks: Mutex::default() }
+        Self { database, blocks: Mutex::default(), sizes: Mutex::default() }
     }
 
     /// One value for each of `rows` rows. A large batch takes one block of its own size instead of many of the
@@ -45,7 +52,7 @@ impl Dealer {
                 Some(block) if block.count > 0 => block,
                 _ => {
                     let taken = table::update(&self.database, name, |record| {
-                        record.take(missing.max(record.cache as u64))
+                        record.take(self.wanted(name, missing, record))
                     })?;
                     blocks.entry(name.clone()).insert_entry(taken).into_mut()
                 }
@@ -55,6 +62,16 @@ impl Dealer {
             runs.push(Run { first: part.first, step: part.increment, count: part.count });
         }
         Ok(runs)
+    }
+
+    /// How many values to take at once: the CACHE, or as many as are missing. A statement that comes back for
+    /// more, batch after batch, gets twice as many each time: every block is a durable write.
+    fn wanted(&self, name: &SequenceName, missing: u64, record: &Record) -> u64 {
+        let mut sizes = self.sizes.lock();
+        let size = if missing < BATCH_MIN { 0 } else { sizes.get(name).map_or(missing, |size| size * 2) };
+        let size = size.min(BLOCK_MAX);
+        sizes.insert(name.clone(), size.max(1));
+        size.max(missing).max(record.cache as u64)
     }
 
     /// `count` consecutive values for each of `rows` rows; returns the first one of each row.
