@@ -21,14 +21,6 @@ pub(super) fn open(file: Arc<dyn FileRead>, options: ReadOptions) -> Result<HFil
     let (trailer, trailer_offset) = read_trailer(&*file)?;
     let name = file.name().to_owned();
     let start = trailer.load_on_open_offset;
-    if start > trailer_offset
-        || trailer.file_info_offset < start
-        || trailer.file_info_offset >= trailer_offset
-    {
-        let what =
-            format!("the trailer points to {start} and {}, outside the file", trailer.file_info_offset);
-        return Err(corrupt(&name, trailer_offset, what));
-    }
     let section = read_section(&*file, start, trailer_offset)?;
     let compression = trailer.compression;
     let payload_of = |block: &RawBlock| {
@@ -115,6 +107,7 @@ fn check_meta_root(payload: &Bytes, count: u32) -> Result<(), Damage> {
     Err(Damage::new(taken, format!("bytes after the {count} entries of the meta index")))
 }
 
+/// The trailer and its offset; what it points to lies in the file and in order.
 fn read_trailer(file: &dyn FileRead) -> Result<(Trailer, u64)> {
     let name = file.name();
     let Some(offset) = file.size().checked_sub(TRAILER_LEN as u64) else {
@@ -129,6 +122,11 @@ fn read_trailer(file: &dyn FileRead) -> Result<(Trailer, u64)> {
         TrailerError::Damage(what) => corrupt(name, offset, what),
         TrailerError::Unsupported(what) => Error::Unsupported { file: name.to_owned(), what },
     })?;
+    let (start, info) = (trailer.load_on_open_offset, trailer.file_info_offset);
+    if start > offset || info < start || info >= offset {
+        let what = format!("the trailer points to {start} and {info}, outside the file");
+        return Err(corrupt(name, offset, what));
+    }
     Ok((trailer, offset))
 }
 
