@@ -12,7 +12,7 @@ use datafusion::catalog::Session as PlannerSession;
 use datafusion::common::Result as PlanResult;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
@@ -25,6 +25,7 @@ use datafusion::prelude::SessionConfig;
 
 use crate::error::SqlError;
 use crate::functions::{CheckedArithmetic, FloatLiterals};
+use crate::memory::SpillReservePool;
 use crate::scan::BATCH_ROWS;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -67,7 +68,7 @@ struct Shared {
 impl Engine {
     /// An engine over an open database.
     pub fn try_new(database: Database, options: EngineOptions) -> Result<Self, SqlError> {
-        let pool = FairSpillPool::new(usize::try_from(options.memory_bytes).unwrap_or(usize::MAX));
+        let pool = SpillReservePool::new(usize::try_from(options.memory_bytes).unwrap_or(usize::MAX));
         let largest = NonZeroUsize::new(3).expect("3 is not 0");
         let mode = match options.spill_directory {
             Some(directory) => DiskManagerMode::Directories(vec![directory]),

@@ -23,6 +23,7 @@ mod error;
 mod functions;
 mod ingest;
 mod keys;
+mod memory;
 mod outcome;
 mod plan;
 mod progress;

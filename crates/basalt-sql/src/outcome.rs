@@ -12,7 +12,7 @@ use futures::{Stream, StreamExt, stream};
 
 use crate::dialect::TokenMap;
 use crate::error::SqlError;
-use crate::plan::shown_schema;
+use crate::plan::{Titles, shown_schema};
 
 /// The answer of one statement.
 #[derive(Debug)]
@@ -44,9 +44,10 @@ impl RowStream {
     pub(crate) fn running(
         first: Option<RecordBatch>,
         batches: SendableRecordBatchStream,
+        titles: &Titles,
         tokens: TokenMap,
     ) -> Self {
-        let schema = shown_schema(&batches.schema());
+        let schema = titles.put_on(&shown_schema(&batches.schema()));
         let rest = batches.map(move |batch| batch.map_err(|error| SqlError::from_planner(error, &tokens)));
         let batches = stream::iter(first.map(Ok)).chain(rest);
         let shown = SchemaRef::clone(&schema);
@@ -65,7 +66,7 @@ impl RowStream {
     }
 }
 
-/// Names alone differ, and only where labels are repeated.
+/// Names alone differ.
 fn relabelled(batch: RecordBatch, shown: &SchemaRef) -> Result<RecordBatch, SqlError> {
     let same =
         batch.schema_ref().fields().iter().zip(shown.fields()).all(|(have, want)| have.name() == want.name());

@@ -6,6 +6,7 @@
 
 mod families;
 mod labels;
+mod titles;
 mod types;
 
 use std::collections::HashMap;
@@ -37,6 +38,7 @@ use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
 pub(crate) use labels::shown_schema;
+pub(crate) use titles::Titles;
 pub(crate) use types::PhoenixTypes;
 
 /// One statement being planned and run.

@@ -21,7 +21,7 @@ use crate::dialect::{self, CreateSequence, Name, Parsed, Statement, TokenMap};
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
 use crate::outcome::{Outcome, RowStream};
-use crate::plan::Planning;
+use crate::plan::{Planning, Titles};
 use crate::progress::Progress;
 use crate::sequence::{self, Currents, SequenceName};
 use crate::upsert;
@@ -76,8 +76,9 @@ impl Session {
         match statement {
             Statement::Query(query) => {
                 let planning = self.planning(tokens, hash_joins);
+                let titles = Titles::of(&query);
                 let plan = planning.query(*query)?;
-                self.query(planning, plan).await
+                self.query(planning, plan, &titles).await
             }
             Statement::Upsert(upsert) => {
                 let rows = upsert::upsert(&self.planning(tokens, hash_joins), upsert).await?;
@@ -126,13 +127,18 @@ impl Session {
 
     /// Starts the plan. A hash join that does not fit in memory fails before its first row; the query is then
     /// planned again with joins that sort, which spill.
-    async fn query(&self, mut planning: Planning, plan: LogicalPlan) -> Result<Outcome, SqlError> {
+    async fn query(
+        &self,
+        mut planning: Planning,
+        plan: LogicalPlan,
+        titles: &Titles,
+    ) -> Result<Outcome, SqlError> {
         let physical = planning.physical(&plan).await?;
         let joins_by_hash = contains_hash_join(&physical);
         let mut batches =
             execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
         if !joins_by_hash {
-            return Ok(Outcome::Rows(RowStream::running(None, batches, planning.tokens().clone())));
+            return Ok(Outcome::Rows(RowStream::running(None, batches, titles, planning.tokens().clone())));
         }
         let first = match batches.next().await.transpose() {
             Ok(first) => first,
@@ -146,7 +152,7 @@ impl Session {
             }
             Err(error) => return Err(planning.error(error)),
         };
-        Ok(Outcome::Rows(RowStream::running(first, batches, planning.tokens().clone())))
+        Ok(Outcome::Rows(RowStream::running(first, batches, titles, planning.tokens().clone())))
     }
 
     fn create_sequence(&self, statement: &CreateSequence) -> Result<Outcome, SqlError> {
