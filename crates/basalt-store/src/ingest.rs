@@ -7,10 +7,11 @@
 //!                                                   not sorted: buffer -> sort -> the same writers
 //! ```
 //!
-//! 1. While rows arrive in ascending order they go straight into the files of the current run.
-//! 2. A row that is not above the last one sends it and what follows into a buffer. When the buffer reaches
-//!    its share of memory it is sorted by row; of equal cells the one written later stays. If all of it lies
+//! 1. Rows gather in a buffer. When it reaches its share of memory (a few megabytes suffice if they came in
+//!    order) it is sorted by row and written; of equal cells the one written later stays. If all of it lies
 //!    above the current run it continues that run, otherwise the run ends and the next one begins.
+//! 2. With a run open and nothing in the buffer, ascending rows go straight into its files. The first row
+//!    that is not above the last one goes into the buffer again, and so does what follows.
 //! 3. A later run wins over an earlier one, because its files get the higher sequence number when they become
 //!    visible: run `i` of `n` reads as commit `first + i` of `n` consecutive ones.
 //!

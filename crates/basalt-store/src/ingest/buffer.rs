@@ -42,6 +42,11 @@ impl Buffer {
         self.batches.push(batch);
     }
 
+    /// True if the rows came in ascending order, each once.
+    pub(super) fn is_ascending(&self) -> bool {
+        self.entries.is_sorted_by(|a, b| a.prefix < b.prefix || self.row(a) < self.row(b))
+    }
+
     /// Sorts the rows; mutations of one row stay in the order in which they came.
     pub(super) fn sort(&mut self) {
         let batches = &self.batches;

@@ -9,6 +9,10 @@ use crate::compact::RunWriter;
 use crate::new_file::{FamilyTarget, FinishedFile};
 use crate::{Error, Result};
 
+/// Rows that are looked at before the input counts as sorted, in bytes: input without order must not begin
+/// with a run of the few rows that happened to ascend.
+const PROBE_BYTES: usize = 4 << 20;
+
 /// See the parent module.
 pub(super) struct Builder {
     table: TableId,
@@ -74,11 +78,14 @@ impl Builder {
                 "a row of table {other} was added to an ingest into table {this}"
             )));
         }
-        let streamed = if self.buffer.is_empty() { self.stream(&batch)? } else { 0 };
+        let run_is_open = !self.last_row.is_empty();
+        let streamed = if run_is_open && self.buffer.is_empty() { self.stream(&batch)? } else { 0 };
         if streamed < batch.len() {
             self.buffer.push(batch, streamed);
         }
-        if self.buffer.size_bytes() >= self.memory_bytes { self.spill() } else { Ok(()) }
+        let size_bytes = self.buffer.size_bytes();
+        let in_order = size_bytes >= PROBE_BYTES && self.buffer.is_ascending();
+        if in_order || size_bytes >= self.memory_bytes { self.spill() } else { Ok(()) }
     }
 
     pub(super) fn finish(mut self) -> Result<Ingested> {

@@ -98,6 +98,31 @@ fn sorted_rows_become_one_run_of_bounded_files() {
 }
 
 #[test]
+fn rows_that_ascend_by_chance_at_the_beginning_make_no_run_of_their_own() {
+    let env = memory_env();
+    let mut ingest = start(&env, 1 << 20, 1 << 20);
+    for rows in [["a", "c", "e"], ["b", "d", "f"]] {
+        ingest.add(batch(&rows.map(|row| (row, "a", "q", 5, "v")))).expect("memory does not fail");
+    }
+    let ingested = ingest.finish().expect("memory does not fail");
+    assert_eq!(ingested.runs.len(), 1);
+    assert_eq!(read(&env, &ingested).len(), 6);
+}
+
+#[test]
+fn sorted_rows_are_written_as_they_come() {
+    let env = memory_env();
+    let mut ingest = start(&env, 64 << 20, 64 << 20);
+    let value = "v".repeat(10_000);
+    for i in 0..1000 {
+        ingest.add(batch(&[(&format!("{i:06}"), "a", "q", 5, &value)])).expect("memory does not fail");
+    }
+    // Ten megabytes are above the probe and far below the memory: only writing as they come explains a file.
+    assert_eq!(files_of(&env), 1);
+    assert_eq!(ingest.finish().expect("memory does not fail").runs.len(), 1);
+}
+
+#[test]
 fn the_later_of_equal_cells_stays() {
     let env = memory_env();
     let mut ingest = start(&env, 1 << 20, 1 << 20);
