@@ -13,11 +13,12 @@ use datafusion::common::{Result, human_readable_size};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use parking_lot::Mutex;
 
-/// What operators that spill may hold together, in percent of what those of fixed needs leave.
-const SPILLING_PERCENT: usize = 60;
-/// What merges of spilled runs may hold together, in percent of the same. A merge takes all it can get to merge
-/// more runs at once, and gets along with little.
-const MERGING_PERCENT: usize = 25;
+/// What operators that spill and merges of their runs may hold together, in percent of what those of fixed needs
+/// leave.
+const ELASTIC_PERCENT: usize = 90;
+/// What each of the two may hold while there are both. A sort hands its rows over to a merge before they go
+/// to disk, and a merge holds as much as the sort did: rows, and for narrow ones as much again of sort keys.
+const HALF_PERCENT: usize = ELASTIC_PERCENT / 2;
 /// What one operator of these two classes gets even if others hold the whole part: this fraction of the budget,
 /// if it is free. Less than one batch in memory is no progress.
 const FLOOR_FRACTION: usize = 32;
@@ -87,13 +88,16 @@ impl State {
     /// How much more of the budget `bytes` a consumer that holds `held` may take.
     fn room(&self, bytes: usize, class: &Class, held: usize) -> usize {
         let free = bytes.saturating_sub(self.reserved());
-        let (share, percent) = match class {
-            Class::Spilling => (&self.spilling, SPILLING_PERCENT),
-            Class::Merging => (&self.merging, MERGING_PERCENT),
+        let share = match class {
+            Class::Spilling => &self.spilling,
+            Class::Merging => &self.merging,
             Class::Fixed => return free,
         };
+        let percent = if self.merging.consumers == 0 { ELASTIC_PERCENT } else { HALF_PERCENT };
         let part = bytes.saturating_sub(self.fixed) / 100 * percent;
-        let fair = part / share.consumers.max(1);
+        // A sort that has spilled is one merge and no spilling consumer; those that still fill memory must not
+        // grow beyond what their own merges will get.
+        let fair = part / self.spilling.consumers.max(self.merging.consumers).max(1);
         let by_share = fair.saturating_sub(held).min(part.saturating_sub(share.held));
         let by_floor = (bytes / FLOOR_FRACTION).saturating_sub(held);
         by_share.max(by_floor).min(free)
@@ -174,7 +178,7 @@ mod tests {
     fn consumers(bytes: usize) -> (Arc<dyn MemoryPool>, impl Fn(&str) -> MemoryReservation) {
         let pool: Arc<dyn MemoryPool> = Arc::new(SpillReservePool::new(bytes));
         let owner = Arc::clone(&pool);
-        (pool, move |name| MemoryConsumer::new(name).with_can_spill(name == "Sort").register(&owner))
+        (pool, move |name| MemoryConsumer::new(name).with_can_spill(name == "Spill").register(&owner))
     }
 
     /// Grows in small steps until refused.
@@ -186,38 +190,49 @@ mod tests {
     #[test]
     fn what_spills_leaves_room_for_what_cannot() {
         let (pool, consumer) = consumers(64_000);
-        let (sort, other) = (consumer("Sort"), consumer("Sort"));
-        assert_eq!(fill(&sort), 19_200, "half of 60 %");
+        let (aggregate, other) = (consumer("Spill"), consumer("Spill"));
+        assert_eq!(fill(&aggregate), 28_800, "half of 90 %");
         drop(other);
-        assert_eq!(fill(&sort), 38_400, "alone it gets all of the 60 %");
-        let merge = consumer("ExternalSorterMerge[0]");
-        assert_eq!(fill(&merge), 16_000, "25 %");
+        assert_eq!(fill(&aggregate), 57_600, "alone it gets all of the 90 %");
         let join = consumer("HashJoinInput");
-        assert_eq!(fill(&join), 9_600);
+        assert_eq!(fill(&join), 6_400);
         assert_eq!(pool.reserved(), 64_000);
-        assert!(sort.try_grow(1).is_err());
+        assert!(aggregate.try_grow(1).is_err());
+    }
+
+    #[test]
+    fn a_merge_gets_as_much_as_its_sort() {
+        let (_pool, consumer) = consumers(64_000);
+        let sorts = [consumer("Spill"), consumer("Spill")];
+        let merges = [consumer("ExternalSorterMerge[0]"), consumer("ExternalSorterMerge[1]")];
+        assert_eq!(fill(&sorts[0]), 14_400);
+        assert_eq!(fill(&merges[0]), 14_400);
+        let [first, second] = sorts;
+        drop(first);
+        assert_eq!(fill(&second), 14_400, "the first one is still merging");
+        assert_eq!(fill(&merges[1]), 14_400);
     }
 
     #[test]
     fn a_late_sort_gets_the_floor_at_least() {
         let (_pool, consumer) = consumers(64_000);
-        let first = consumer("Sort");
+        let first = consumer("Spill");
         fill(&first);
-        let late = consumer("Sort");
+        let late = consumer("Spill");
         assert_eq!(fill(&late), 2_000);
         first.free();
-        assert_eq!(fill(&late), 19_200);
+        assert_eq!(fill(&late), 28_800);
     }
 
     #[test]
     fn nothing_is_given_twice() {
         let (pool, consumer) = consumers(64_000);
-        let (join, sort) = (consumer("HashJoinInput"), consumer("Sort"));
+        let (join, sort) = (consumer("HashJoinInput"), consumer("Spill"));
         assert_eq!(fill(&join), 64_000);
         let error = sort.try_grow(100).expect_err("nothing is left").to_string();
         assert!(error.contains("may have 0.0 B of the 62.5 KB"), "{error}");
         drop(join);
-        assert_eq!(fill(&sort), 38_400);
+        assert_eq!(fill(&sort), 57_600);
         drop(sort);
         assert_eq!(pool.reserved(), 0);
     }

@@ -11,6 +11,8 @@ pub(super) struct Buffer {
     batches: Vec<WriteBatch>,
     entries: Vec<Entry>,
     size_bytes: usize,
+    /// A row came that is not above the one before it.
+    disordered: bool,
 }
 
 /// Where a row is. The first bytes of its key settle most comparisons without a look at it.
@@ -34,17 +36,20 @@ impl Buffer {
     /// Takes the rows of `batch` from index `first` on.
     pub(super) fn push(&mut self, batch: WriteBatch, first: usize) {
         let number = u32::try_from(self.batches.len()).expect("a buffer is spilled long before");
+        let last_seen = self.entries.len().saturating_sub(1);
         for index in first..batch.len() {
             let prefix = prefix_of(batch.get(index).1.row());
             self.entries.push(Entry { prefix, batch: number, index: index as u32 });
         }
         self.size_bytes += batch.size_bytes() + (batch.len() - first) * size_of::<Entry>();
         self.batches.push(batch);
+        let ascends = |a: &Entry, b: &Entry| a.prefix < b.prefix || self.row(a) < self.row(b);
+        self.disordered = self.disordered || !self.entries[last_seen..].is_sorted_by(ascends);
     }
 
     /// True if the rows came in ascending order, each once.
     pub(super) fn is_ascending(&self) -> bool {
-        self.entries.is_sorted_by(|a, b| a.prefix < b.prefix || self.row(a) < self.row(b))
+        !self.disordered
     }
 
     /// Sorts the rows; mutations of one row stay in the order in which they came.
