@@ -22,7 +22,11 @@ const MACHINE_BYTES: u64 = 4 << 30;
 /// An open database with one session.
 pub(crate) struct Connection {
     pub(crate) session: Arc<Session>,
+    /// The threads that statements run on.
     pub(crate) runtime: Runtime,
+    /// The program's own thread: hears signals and prints, however busy the others are. A runtime asks for signals and
+    /// timers only between its tasks, and a worker that decodes blocks has seconds' worth of them.
+    pub(crate) front: Runtime,
     pub(crate) path: PathBuf,
     /// The directory of a temporary database; goes when the connection goes. Last, so that the database is closed before.
     temporary: Option<TempDir>,
@@ -74,7 +78,11 @@ impl Connection {
             .enable_all()
             .build()
             .context("cannot start threads")?;
-        Ok(Self { session: Arc::new(engine.session()), runtime, path, temporary })
+        let front = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot listen for signals")?;
+        Ok(Self { session: Arc::new(engine.session()), runtime, front, path, temporary })
     }
 
     /// The engine below the session.
@@ -87,16 +95,23 @@ impl Connection {
         self.temporary.is_some()
     }
 
-    /// Runs `work` until it is done or a signal comes.
-    pub(crate) fn interruptible<T>(
+    /// Runs `work` until it is done or a signal comes, which cancels it.
+    pub(crate) fn interruptible<T: Send + 'static>(
         &self,
-        work: impl Future<Output = T>,
+        work: impl Future<Output = T> + Send + 'static,
     ) -> std::result::Result<T, Interrupt> {
-        self.runtime.block_on(async {
+        let mut task = self.runtime.spawn(work);
+        self.front.block_on(async {
             tokio::select! {
                 biased;
-                interrupt = interrupted() => Err(interrupt),
-                done = work => Ok(done),
+                interrupt = interrupted() => {
+                    task.abort();
+                    Err(interrupt)
+                }
+                done = &mut task => match done {
+                    Ok(done) => Ok(done),
+                    Err(ended) => std::panic::resume_unwind(ended.into_panic()),
+                },
             }
         })
     }

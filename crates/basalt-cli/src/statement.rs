@@ -80,7 +80,7 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> Result<()> {
     let started = Instant::now();
-    let ended = connection.runtime.block_on(run_async(&connection.session, text, printer));
+    let ended = connection.front.block_on(run_async(connection, text, printer));
     let elapsed = started.elapsed();
     if !printer.quiet {
         for warning in connection.session.take_warnings() {
@@ -109,9 +109,14 @@ impl From<std::io::Error> for End {
     }
 }
 
-async fn run_async(session: &Arc<Session>, text: &str, printer: &Printer) -> std::result::Result<(), End> {
+async fn run_async(
+    connection: &Connection,
+    text: &str,
+    printer: &Printer,
+) -> std::result::Result<(), End> {
     let (send, mut receive) = mpsc::channel(BATCHES_WAITING);
-    let mut task = tokio::spawn(work(Arc::clone(session), text.to_string(), send));
+    let session = &connection.session;
+    let mut task = connection.runtime.spawn(work(Arc::clone(session), text.to_string(), send));
     let mut out = std::io::stdout().lock();
     let mut screen = Screen::new(printer, bar(session, printer.quiet), &mut out);
     let interrupt = interrupted();
@@ -244,8 +249,9 @@ pub(crate) struct Measured {
 /// Runs a query without printing it. Cancels it behind its first rows if nobody wants more.
 pub(crate) fn measure(connection: &Connection, text: &str, until: Until) -> Result<Measured> {
     let started = Instant::now();
-    let work = async {
-        let Outcome::Rows(mut batches) = connection.session.execute(text).await? else {
+    let (session, statement) = (Arc::clone(&connection.session), text.to_string());
+    let work = async move {
+        let Outcome::Rows(mut batches) = session.execute(&statement).await? else {
             return Ok(Measured { rows: 0, value: None, elapsed: started.elapsed() });
         };
         let mut measured = Measured { rows: 0, value: None, elapsed: Duration::ZERO };

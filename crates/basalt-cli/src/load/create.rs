@@ -2,6 +2,7 @@
 //! `load --create`: a CREATE TABLE statement from the columns of a file.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 
@@ -21,7 +22,8 @@ pub(crate) fn create_table(
 ) -> Result<()> {
     let columns = in_key_order(infer(file, options)?, key, || has_names(file, options))?;
     let text = statement(table, &columns, key)?;
-    let outcome = connection.interruptible(connection.session.execute(&text));
+    let (session, sql) = (Arc::clone(&connection.session), text.clone());
+    let outcome = connection.interruptible(async move { session.execute(&sql).await });
     match outcome {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(failure(error, &text, 0)),
