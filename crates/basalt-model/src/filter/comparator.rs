@@ -24,7 +24,8 @@ pub enum Comparator {
         /// How they are combined.
         op: BitOp,
     },
-    /// A big-endian 64-bit number with a sign. Stored values of any other length are an error.
+    /// A big-endian 64-bit number with a sign. Values of any other length are an error once they are in a store
+    /// file; before, their first eight bytes count, padded if there are fewer. So it is in HBase.
     Long(i64),
     /// Equal to nothing that is stored.
     Null,

@@ -175,9 +175,12 @@ impl Delete {
         self.part(DeletePart::FamilyVersion { family: family.into(), timestamp })
     }
 
-    /// Adds a part.
+    /// Adds a part. As in HBase's client, a whole family replaces what was named of it before.
     #[must_use]
     pub fn part(mut self, part: DeletePart) -> Self {
+        if let DeletePart::Family { family, .. } = &part {
+            self.parts.retain(|before| before.family() != family);
+        }
         self.parts.push(part);
         self
     }
