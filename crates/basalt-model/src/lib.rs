@@ -7,7 +7,9 @@
 
 pub mod cell;
 pub mod escape;
+pub mod filter;
 pub mod mutation;
+pub mod operation;
 pub mod range;
 pub mod rowkey;
 pub mod schema;
@@ -15,7 +17,11 @@ pub mod table;
 pub mod types;
 
 pub use cell::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
+pub use filter::{Comparator, CompareOp, Filter};
 pub use mutation::{CellTemplate, FrozenBatch, RowMutation, RowMutationRef, WriteBatch};
+pub use operation::{
+    Append, CheckAndMutate, Condition, Delete, Durability, Get, Increment, Mutation, Put, Scan, TimeRange,
+};
 pub use range::KeyRange;
 pub use schema::{ColumnRef, ColumnSchema, KeyColumn, SortOrder, TableSchema};
 pub use table::{FamilyDescriptor, TableDescriptor, TableId, TableName};

@@ -161,7 +161,7 @@ impl CommitLine {
         route: impl FnOnce(&FrozenBatch) -> Result<Vec<Target>>,
     ) -> Result<Seq> {
         assert!(!batch.is_empty() && batch.size_bytes() <= BATCH_BYTES_MAX, "checked by the caller");
-        let timestamp = now_ms.max(sequencer.last_timestamp);
+        let timestamp = sequencer.timestamp_at(now_ms);
         batch.stamp(timestamp);
         let batch = batch.freeze();
         let targets = route(&batch)?;
@@ -314,6 +314,11 @@ impl Sequencer {
     /// The last number given out.
     pub(crate) fn last_seq(&self) -> Seq {
         Seq(self.last_seq)
+    }
+
+    /// The timestamp that a write at `now_ms` gets: time never goes back.
+    pub(crate) fn timestamp_at(&self, now_ms: i64) -> i64 {
+        now_ms.max(self.last_timestamp)
     }
 
     /// Gives out `count` numbers, first and last, for something that is not a batch.

@@ -29,6 +29,7 @@ use crate::new_file::FileFactory;
 use crate::options::OpenOptions;
 use crate::read::{BlockCache, StoreFile};
 use crate::snapshot::Snapshot;
+use crate::snapshot::open_scans::OpenScans;
 use crate::version::{TableVersion, Version};
 use upkeep::Upkeep;
 
@@ -64,6 +65,7 @@ pub(crate) struct Shared {
     pub(crate) files: Arc<FileFactory>,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) metrics: MetricCounters,
+    pub(crate) open_scans: Arc<OpenScans>,
     upkeep: Upkeep,
     manifest_uncertain: Arc<AtomicBool>,
     closed: AtomicBool,
@@ -110,6 +112,11 @@ impl Database {
         let version = self.shared().version();
         let table = version.table_named(name)?;
         Ok((table.id, Arc::clone(&table.descriptor)))
+    }
+
+    /// The table with this identity.
+    pub fn table_by_id(&self, id: TableId) -> Result<Arc<TableDescriptor>> {
+        Ok(Arc::clone(&self.shared().version().table(id)?.descriptor))
     }
 
     /// All tables, by name.

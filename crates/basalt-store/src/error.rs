@@ -9,8 +9,12 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::TypedError;
 use basalt_model::escape::Escaped;
+use basalt_model::filter::FilterError;
 use basalt_model::mutation::MutationError;
 use basalt_model::{KeyRange, TableName};
+use bytes::Bytes;
+
+use crate::read::FilterFault;
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -130,6 +134,115 @@ pub enum Error {
     /// A cell or row that cannot be.
     #[error(transparent)]
     Mutation(#[from] MutationError),
+    /// A filter that cannot be.
+    #[error(transparent)]
+    BadFilter(#[from] FilterError),
+    /// A filter that cannot judge what it met.
+    #[error(transparent)]
+    Filter(#[from] FilterFault),
+    /// A number that is not possible.
+    #[error("{what}: {found}; expected {min} to {max}")]
+    OutOfRange {
+        /// What was to be that many.
+        what: &'static str,
+        /// The number given.
+        found: u64,
+        /// The smallest possible.
+        min: u64,
+        /// The largest possible.
+        max: u64,
+    },
+    /// A cell from before the epoch.
+    #[error("timestamp {found} is negative; expected 0 or more")]
+    NegativeTimestamp {
+        /// The timestamp given.
+        found: i64,
+    },
+    /// Times that end before they begin.
+    #[error("time range from {min} to {max}; expected 0 <= minimum <= maximum")]
+    BadTimeRange {
+        /// First timestamp.
+        min: i64,
+        /// First timestamp behind the range.
+        max: i64,
+    },
+    /// A scan that ends before it begins.
+    #[error(
+        "{}scan from row {} to row {}; expected the {} to be the smaller one",
+        if *reversed { "reversed " } else { "" }, Escaped(start), Escaped(stop),
+        if *reversed { "second" } else { "first" }
+    )]
+    InvertedRange {
+        /// Where it was to begin.
+        start: Bytes,
+        /// Where it was to end.
+        stop: Bytes,
+        /// Whether rows were to come in descending order.
+        reversed: bool,
+    },
+    /// A raw scan of some columns.
+    #[error("a raw scan of table {table} names columns; expected whole families")]
+    RawColumns {
+        /// The table.
+        table: TableName,
+    },
+    /// A change without anything to change.
+    #[error("the change of row {} names no {what}", Escaped(row))]
+    NothingToDo {
+        /// The row.
+        row: Bytes,
+        /// What is missing, e.g. `cell`.
+        what: &'static str,
+    },
+    /// Changes of different rows where one row was expected.
+    #[error("a change of row {} among those of row {}; expected one row", Escaped(found), Escaped(expected))]
+    OtherRow {
+        /// The row of the operation.
+        expected: Bytes,
+        /// The row of the change.
+        found: Bytes,
+    },
+    /// An increment of something else than a counter.
+    #[error("cannot increment {family}:{qualifier} of row {row}: its value has {found} bytes; expected 8")]
+    NotACounter {
+        /// The row, escaped.
+        row: String,
+        /// The family, escaped.
+        family: String,
+        /// The qualifier, escaped.
+        qualifier: String,
+        /// Length of the value.
+        found: usize,
+    },
+    /// No namespace of this name.
+    #[error("there is no namespace {name:?}")]
+    NoSuchNamespace {
+        /// The name.
+        name: String,
+    },
+    /// A namespace of this name exists.
+    #[error("namespace {name:?} exists already")]
+    NamespaceExists {
+        /// The name.
+        name: String,
+    },
+    /// A namespace that holds tables cannot be dropped.
+    #[error("namespace {name:?} holds {tables} tables; drop them first")]
+    NamespaceNotEmpty {
+        /// The name.
+        name: String,
+        /// Tables in it.
+        tables: usize,
+    },
+    /// A scan that cuts rows together with a filter that must see whole ones.
+    #[error(
+        "the scan cuts rows into results of {limit}, but its filter decides about whole rows; \
+         leave the limit or the filter out"
+    )]
+    IncompatibleFilter {
+        /// The limit, e.g. `3 cells`.
+        limit: String,
+    },
 }
 
 /// Where damaged bytes lie and what they held.

@@ -18,6 +18,7 @@ mod new_file;
 pub mod options;
 pub mod read;
 mod snapshot;
+mod table;
 mod version;
 mod wal;
 
@@ -29,4 +30,6 @@ pub use ids::{FileId, RegionId};
 pub use manifest::FileMeta;
 pub use metrics::{Metrics, TableStats};
 pub use options::{Durability, OpenOptions, Recovery};
+pub use read::{FilterFault, Row, Rows};
 pub use snapshot::{ScanOptions, Snapshot};
+pub use table::{Action, CheckOutcome, Table};

@@ -19,7 +19,7 @@ use parking_lot::RwLock;
 
 mod cursor;
 
-pub(crate) use cursor::MemtableCursor;
+pub(crate) use cursor::{MemtableCursor, block_of};
 
 /// Memory that an entry takes beside its bytes: the map's node and two shared slices.
 const ENTRY_OVERHEAD: u64 = 128;
@@ -107,6 +107,20 @@ impl Memtable {
         let entries = self.entries.read();
         let step = (entries.len() / count.max(1)).max(1);
         entries.keys().step_by(step).skip(1).map(|key| key.row.clone()).collect()
+    }
+
+    /// The last row before `before` (`None`: of all) with a cell of the family that `seq_max` sees.
+    fn row_before(&self, before: Option<&[u8]>, family: Option<&[u8]>, seq_max: Seq) -> Option<Bytes> {
+        let end = before.map_or(Bound::Unbounded, |before| {
+            Bound::Excluded(EntryKey { row: Bytes::copy_from_slice(before), seq: Reverse(Seq(u64::MAX)) })
+        });
+        let entries = self.entries.read();
+        let shows = |seq: Seq, mutation: &RowMutation| {
+            let mut cells = mutation.borrow().cells(seq);
+            seq <= seq_max && cells.any(|cell| family.is_none_or(|family| family == cell.family))
+        };
+        let mut behind = entries.range((Bound::Unbounded, end)).rev();
+        behind.find(|(key, mutation)| shows(key.seq.0, mutation)).map(|(key, _)| key.row.clone())
     }
 
     /// Up to `rows_max` rows from `from` on and below `end`, each with all its entries that `seq_max` sees,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How to open a database and how much it may use.
 
+pub use basalt_model::Durability;
+
 use crate::env::Env;
 
 /// What to do about damage in the write-ahead log.
@@ -13,21 +15,6 @@ pub enum Recovery {
     /// ([`Database::recovery_damage`](crate::Database::recovery_damage)). Also opens from the manifest before
     /// a damaged one. Acknowledged writes may be missing afterwards: those that the damage held.
     SkipDamagedWal,
-}
-
-/// When a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum Durability {
-    /// At once, without the log: lost at a crash before the next flush. The only choice with which a crash may
-    /// keep one part of a batch and lose another, if its rows are of several tables or regions.
-    Skip,
-    /// After it was given to the operating system; synced within [`OpenOptions::async_sync_ms`].
-    Async,
-    /// After it is on disk.
-    #[default]
-    Sync,
-    /// After it is on disk together with all metadata of the log file.
-    Fsync,
 }
 
 /// Everything that can be chosen when a database is opened.

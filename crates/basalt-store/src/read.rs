@@ -13,6 +13,16 @@
 //! RowScan      record batches                                              read/rows.rs
 //! ```
 //!
+//! Readers of cells with wishes of their own (columns, times, filters, limits, backwards) branch off at the merge:
+//!
+//! ```text
+//! Merge
+//!    |
+//! FamilyScan   a matcher per family; plain rows pass whole                 read/family_scan.rs, matcher.rs
+//! RegionScan   families under one filter, row by row                       read/region_scan.rs, filter.rs
+//! Rows         regions, limits                                             read/table_scan.rs
+//! ```
+//!
 //! [`get_row`] is the short way for one row; [`segments`] cuts a scan into parts for several threads.
 //!
 //! What this folder leaves to others: which files and memtables a snapshot consists of. A snapshot's `seq_max`
@@ -24,24 +34,39 @@
 
 mod cache;
 mod family;
+mod family_scan;
 mod file;
+mod filter;
 mod get;
+mod marks;
+mod matcher;
 mod merge;
+mod region_scan;
 mod resolve;
+mod result;
 mod rows;
 mod scan;
+mod seek;
 mod segments;
 mod source;
+mod table_scan;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub use cache::{BlockCache, CacheStats};
 pub use family::{BoxedSource, FamilyInput};
 pub(crate) use family::{FamilyStream, file_sources};
+pub(crate) use family_scan::Limits;
 pub use file::{ReadAccess, ReadCounters, StoreFile};
+pub use filter::FilterFault;
+pub(crate) use filter::compile as compile_filter;
 pub use get::get_row;
+pub(crate) use matcher::Wishes;
 pub use resolve::{Purpose, Rules};
+pub use result::Row;
 pub use rows::{RowScan, families_of};
 pub use scan::{CellScan, RegionInput};
 pub use segments::{Boundary, Segment, cut, file_boundaries, file_bytes, segments};
 pub use source::{CellSource, RunList};
+pub use table_scan::Rows;
+pub(crate) use table_scan::{FamilyPlan, RegionPlan, TableScanPlan, may_concern};

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use basalt_hfile::CellRun;
 use basalt_hfile::typed::RowDecoder;
-use basalt_model::{ColumnRef, KeyRange, Seq, TableDescriptor, TableId, TableName, TableSchema};
+use basalt_model::{ColumnRef, Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName, TableSchema};
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, RowScan, Segment, families_of};
+use crate::read::{CellScan, Row, RowScan, Rows, Segment, families_of};
 use crate::version::Version;
 
+pub(crate) mod open_scans;
+pub(crate) mod query;
 pub(crate) mod read;
 
 /// Sees exactly the batches up to its sequence number, for as long as it lives, and keeps the files alive that
@@ -79,6 +81,21 @@ impl Snapshot {
         let cells = self.scan(table, &options)?;
         let name = self.version.table(table)?.descriptor.name.to_string();
         Ok(RowScan::new(cells, RowDecoder::of_columns(schema, columns), name.into(), batch_rows))
+    }
+
+    /// What a get finds of one row, as it was; an empty row if there is nothing.
+    pub fn get(&self, table: TableId, get: &Get) -> Result<Row> {
+        self.view().get(table, get)
+    }
+
+    /// The rows of a scan, as they were. Nothing is read before the first row is asked for.
+    pub fn query(&self, table: TableId, scan: &Scan) -> Result<Rows> {
+        self.view().scan(table, scan)
+    }
+
+    fn view(&self) -> query::View<'_> {
+        let now_ms = self.shared.env.now_ms();
+        query::View { shared: &self.shared, version: &self.version, seq: self.seq, now_ms }
     }
 
     /// The visible cells of one row, in key order; none if there is no such row.

@@ -114,7 +114,7 @@ fn have_tags(inputs: &[Arc<StoreFile>]) -> Result<bool> {
 
 fn keeps_seqs(spec: &CompactionSpec) -> bool {
     let markers_stay = spec.rules.keep_deleted_cells != KeepDeletedCells::False;
-    spec.purpose != Purpose::CompactAll || markers_stay
+    spec.purpose != Purpose::CompactAll || markers_stay || spec.rules.seq_horizon != u64::MAX
 }
 
 fn seqs(spec: &CompactionSpec) -> (Seq, Seq) {

@@ -97,16 +97,19 @@ impl Shared {
         let in_memory = place.region.memtables().filter_map(|memtable| memtable.seq_range());
         let oldest_in_memory = in_memory.map(|(oldest, _)| oldest).min();
         let all = pick.all && oldest_in_memory.is_none_or(|oldest| oldest > newest);
-        if pick.reason == Reason::Deletes && !all {
+        if pick.reason == Reason::Deletes && !(all && newest.0 <= self.open_scans.oldest()) {
             // Its markers could not leave yet. Look again after the next flush.
             return Ok(false);
         }
         let mut with_tags = false;
+        let mut put_timestamp_min = i64::MAX;
         if pick.reason != Reason::Expired {
             for file in &inputs {
                 with_tags |= file.reader()?.has_tags();
+                put_timestamp_min = put_timestamp_min.min(file.put_timestamp_min()?);
             }
         }
+        let rules = Rules { put_timestamp_min, seq_horizon: self.open_scans.oldest(), ..rules };
         let spec = CompactionSpec {
             range: place.region.range.clone(),
             rules,

@@ -114,7 +114,8 @@ impl Shared {
         let source = |memtable: &Arc<Memtable>| -> BoxedSource {
             Box::new(MemtableCursor::new(Arc::clone(memtable), Some(&family.name), Seq(u64::MAX)))
         };
-        let rules = Rules::new(family, self.env.now_ms());
+        let seq_horizon = self.open_scans.oldest();
+        let rules = Rules { seq_horizon, ..Rules::new(family, self.env.now_ms()) };
         let mut cells = FamilyStream::new(newest_first.map(source).collect(), rules, Purpose::CompactSome);
         cells.seek(b"");
         let mut file = None;

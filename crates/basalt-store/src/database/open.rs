@@ -66,6 +66,7 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
         cache: Arc::new(BlockCache::new(options.cache_bytes())),
         upkeep: Upkeep::default(),
         metrics: MetricCounters::default(),
+        open_scans: Arc::default(),
         commit: CommitLine::new(log, log_id, last_seq, timestamp, unflushed_bytes),
         env,
         root: path.to_owned(),

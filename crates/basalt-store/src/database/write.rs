@@ -11,6 +11,7 @@ use super::{Database, Shared};
 use crate::commit::{BATCH_BYTES_MAX, Target};
 use crate::error::{Error, Result};
 use crate::options::Durability;
+use crate::snapshot::query::View;
 use crate::snapshot::read;
 use crate::version::{RegionVersion, TableVersion, Version};
 
@@ -47,27 +48,47 @@ impl Database {
         durability: Durability,
         change: impl FnOnce(&[CellRun]) -> Result<Option<WriteBatch>>,
     ) -> Result<Option<Seq>> {
+        let table_and_row = (table, row);
+        let (seq, written) = self.read_modify_write(durability, |view| {
+            let (table, row) = table_and_row;
+            let current = read::row(view.shared, view.version, table, row, view.seq)?;
+            let batch = change(&current)?.unwrap_or_default();
+            let written = !batch.is_empty();
+            Ok((batch, written))
+        })?;
+        Ok(written.then_some(seq))
+    }
+
+    /// Writes what `change` makes of the state just before, and gives back what else it says; no other write comes
+    /// in between. Returns the commit, or the newest commit that `change` saw if it wrote nothing.
+    pub(crate) fn read_modify_write<T>(
+        &self,
+        durability: Durability,
+        change: impl FnOnce(&View<'_>) -> Result<(WriteBatch, T)>,
+    ) -> Result<(Seq, T)> {
         let shared = self.shared();
         shared.check_writable()?;
         shared.admit()?;
         let mut sequencer = shared.commit.sequencer();
         shared.check_open()?;
-        let (last, undone) = (sequencer.last_seq(), shared.commit.undone());
-        let version = shared.version();
         // Also what is on its way: it is before this write in the log, and undone only together with it.
-        let current = read::row(shared, &version, table, row, last)?;
-        let Some(batch) = change(&current)?.filter(|batch| !batch.is_empty()) else {
+        let (seq, undone) = (sequencer.last_seq(), shared.commit.undone());
+        let version = shared.version();
+        let now_ms = sequencer.timestamp_at(shared.env.now_ms());
+        let (batch, result) = change(&View { shared, version: &version, seq, now_ms })?;
+        if batch.is_empty() {
             drop(sequencer);
             // The answer may rest on a write that is not durable yet.
-            return shared.commit.wait_for_reader(last, undone).map(|()| None);
-        };
+            shared.commit.wait_for_reader(seq, undone)?;
+            return Ok((seq, result));
+        }
         shared.check_batch(&batch, &version)?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
         let ticket = shared.sequence(&mut sequencer, batch, durability)?;
         drop(sequencer);
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes);
-        Ok(Some(ticket))
+        Ok((ticket, result))
     }
 
     /// Makes everything that was acknowledged durable, [`Durability::Async`] writes included.
@@ -98,10 +119,9 @@ impl Shared {
     /// The caller's mistakes: unknown tables and families, impossible timestamps, too many bytes.
     pub(super) fn check_batch(&self, batch: &WriteBatch, version: &Version) -> Result<()> {
         if batch.size_bytes() > BATCH_BYTES_MAX {
-            let found = batch.size_bytes();
-            return Err(Error::Invalid(format!(
-                "the batch has {found} bytes; expected at most {BATCH_BYTES_MAX}"
-            )));
+            let (what, found, max) =
+                ("bytes in one batch", batch.size_bytes() as u64, BATCH_BYTES_MAX as u64);
+            return Err(Error::OutOfRange { what, found, min: 0, max });
         }
         let mut table: Option<&Arc<TableVersion>> = None;
         for (id, row) in batch.iter() {
@@ -112,8 +132,7 @@ impl Shared {
             let mut known: &[u8] = b"";
             for cell in row.cells(Seq(0)) {
                 if cell.timestamp < 0 {
-                    let found = cell.timestamp;
-                    return Err(Error::Invalid(format!("timestamp {found} is negative; expected 0 or more")));
+                    return Err(Error::NegativeTimestamp { found: cell.timestamp });
                 }
                 if cell.family == known {
                     continue;

@@ -62,6 +62,14 @@ impl CellSource for MemtableCursor {
             build_runs(&self.entries, self.family.as_deref(), &mut self.ready);
         }
     }
+
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        Ok(self.memtable.row_before(before, self.family.as_deref(), self.seq_max))
+    }
+
+    fn in_memory(&self) -> bool {
+        true
+    }
 }
 
 /// Turns entries (rows ascending, newest first in a row) into runs of cells in key order.
@@ -89,6 +97,15 @@ fn build_runs(entries: &[(Seq, RowMutation)], family: Option<&[u8]>, out: &mut V
         at += len;
     }
     builder.finish_into(out);
+}
+
+/// A block of cells that are in key order.
+pub(crate) fn block_of(cells: &[CellRef<'_>]) -> Arc<CellBlock> {
+    let mut builder = BlockBuilder::default();
+    cells.iter().for_each(|cell| builder.push(cell));
+    let mut runs = VecDeque::new();
+    builder.finish_into(&mut runs);
+    runs.pop_front().map(|run| run.block).unwrap_or_default()
 }
 
 /// Builds a block from cells in key order.

@@ -30,7 +30,12 @@ pub struct FamilyInput {
 
 impl FamilyInput {
     /// All sources, one for each memtable and for each list of files that do not overlap.
-    fn into_sources(self, range: &KeyRange, access: &ReadAccess, seq_max: Seq) -> Vec<BoxedSource> {
+    pub(crate) fn into_sources(
+        self,
+        range: &KeyRange,
+        access: &ReadAccess,
+        seq_max: Seq,
+    ) -> Vec<BoxedSource> {
         let files: Vec<_> = self.files.into_iter().filter(|file| file.overlaps(range)).collect();
         let mut sources = self.memtables;
         sources.extend(file_sources(&files, access, seq_max));
@@ -121,6 +126,10 @@ impl CellSource for FamilyStream {
                 return Ok(None);
             }
         }
+    }
+
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        self.merge.row_before(before)
     }
 
     fn timestamp_min(&self) -> i64 {

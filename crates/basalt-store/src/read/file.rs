@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use basalt_hfile::file_info::keys;
 use basalt_hfile::{CellBlock, CellRun, HFileReader, ReadOptions};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
@@ -70,6 +71,11 @@ impl StoreFile {
             let _ = self.reader.set(opened);
         }
         Ok(self.reader.get().expect("set above, under the lock"))
+    }
+
+    /// No put in the file has a lower timestamp.
+    pub(crate) fn put_timestamp_min(&self) -> Result<i64> {
+        Ok(self.reader()?.file_info().i64(keys::EARLIEST_PUT_TS).unwrap_or(i64::MIN))
     }
 
     fn open(&self) -> Result<HFileReader> {
@@ -292,6 +298,27 @@ impl CellSource for FileSource {
         }
     }
 
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        let meta = &self.file.meta;
+        let Some(before) = before.filter(|before| *before <= &meta.last_row[..]) else {
+            return Ok(Some(meta.last_row.clone()));
+        };
+        if *before <= meta.first_row[..] {
+            return Ok(None);
+        }
+        let found = self.file.explained(self.file.reader()?.find_block(before))?;
+        for index in (0..=found.unwrap_or(0)).rev() {
+            let block = match &self.current {
+                Some(current) if current.index == index => Arc::clone(&current.block),
+                _ => self.file.block(index, &self.access)?,
+            };
+            if let Some(last) = block.lower_bound_row(before).checked_sub(1) {
+                return Ok(Some(Bytes::copy_from_slice(block.row(last))));
+            }
+        }
+        Ok(None)
+    }
+
     fn timestamp_min(&self) -> i64 {
         self.file.meta.timestamp_min
     }
@@ -354,6 +381,16 @@ impl CellSource for FileListSource {
             source.seek(&self.seek_row);
             self.current = Some(source);
             self.next += 1;
+        }
+    }
+
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        let above = |file: &Arc<StoreFile>| before.is_none_or(|before| file.meta.first_row < before);
+        let Some(at) = self.files.iter().rposition(above) else { return Ok(None) };
+        match &self.current {
+            Some(current) if Arc::ptr_eq(&current.file, &self.files[at]) => current.row_before(before),
+            _ => FileSource::new(Arc::clone(&self.files[at]), self.access.clone(), self.seq_max)
+                .row_before(before),
         }
     }
 

@@ -57,7 +57,8 @@ fn family_row(
     let mut resolver = Resolver::new(family.rules, Purpose::Read);
     if let [(runs, timestamp_min)] = &mut found[..] {
         for run in runs.drain(..) {
-            resolver.push(&Stretch { run, lone: true, timestamp_min: *timestamp_min }, out);
+            let stretch = Stretch { run, lone: true, timestamp_min: *timestamp_min, in_memory: false };
+            resolver.push(&stretch, out);
         }
         return Ok(());
     }

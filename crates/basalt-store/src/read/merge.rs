@@ -37,6 +37,8 @@ pub(crate) struct Stretch {
     pub(crate) lone: bool,
     /// No cell of the run has a lower timestamp.
     pub(crate) timestamp_min: i64,
+    /// The cells are of a memtable.
+    pub(crate) in_memory: bool,
 }
 
 /// A merge of sources, the newest first.
@@ -79,7 +81,7 @@ impl<S: CellSource> Cursor<S> {
         debug_assert!(self.at < end && end <= self.end);
         let run = CellRun { block: Arc::clone(&self.block), cells: self.at..end };
         self.at = end;
-        Stretch { run, lone, timestamp_min: self.timestamp_min }
+        Stretch { run, lone, timestamp_min: self.timestamp_min, in_memory: self.source.in_memory() }
     }
 
     /// End of the front cells whose row is below `bound`.
@@ -161,6 +163,15 @@ impl<S: CellSource> Merge<S> {
         self.order.pop();
         self.place(smallest)?;
         Ok(Some(stretch))
+    }
+
+    /// The last row before `before` (or of all) that a source has, wherever the merge stands.
+    pub(crate) fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        let mut last = None;
+        for cursor in &self.cursors {
+            last = last.max(cursor.source.row_before(before)?);
+        }
+        Ok(last)
     }
 
     fn start(&mut self) -> Result<()> {

@@ -29,6 +29,7 @@ use basalt_hfile::{CellBlock, CellRun, CellSlot};
 use basalt_model::table::{DeleteRule, FamilyDescriptor, KeepDeletedCells};
 use basalt_model::{CellRef, CellType};
 
+use super::marks::Marks;
 use super::merge::Stretch;
 
 /// HBase's tag type for a cell's own TTL: 8 bytes, milliseconds.
@@ -47,8 +48,13 @@ pub struct Rules {
     pub timestamp_min: i64,
     /// NEW_VERSION_BEHAVIOR or HBase's default.
     pub delete_rule: DeleteRule,
-    /// KEEP_DELETED_CELLS; concerns compactions alone.
+    /// KEEP_DELETED_CELLS; concerns compactions, and readers of a moment in the past.
     pub keep_deleted_cells: KeepDeletedCells,
+    /// No put that a compaction reads is older: markers that are have nothing to hide. `i64::MIN` if unknown.
+    pub put_timestamp_min: i64,
+    /// Open scans are not older than this commit: a compaction keeps what was written later, and masks nothing
+    /// with it, as in HBase. `u64::MAX` if there are none.
+    pub seq_horizon: u64,
 }
 
 impl Rules {
@@ -62,10 +68,12 @@ impl Rules {
             timestamp_min: ttl_ms.map_or(i64::MIN, |ttl_ms| now_ms.saturating_sub(ttl_ms)),
             delete_rule: family.delete_rule,
             keep_deleted_cells: family.keep_deleted_cells,
+            put_timestamp_min: i64::MIN,
+            seq_horizon: u64::MAX,
         }
     }
 
-    fn expired(&self, timestamp: i64) -> bool {
+    pub(super) fn expired(&self, timestamp: i64) -> bool {
         timestamp < self.timestamp_min
     }
 }
@@ -109,33 +117,6 @@ struct ColumnState {
     /// No further put of this column passes. Markers are still noted: those of the family lie among the
     /// puts of the empty qualifier.
     done: bool,
-}
-
-/// Delete markers as (timestamp, sequence number); the latter is the maximum where it must not matter.
-#[derive(Debug, Default)]
-struct Marks {
-    /// Hide everything up to and including their timestamp.
-    ranges: Vec<(i64, u64)>,
-    /// Hide exactly their timestamp.
-    points: Vec<(i64, u64)>,
-}
-
-impl Marks {
-    fn hide(&self, timestamp: i64, seq: u64) -> bool {
-        self.ranges.iter().any(|&(up_to, by)| timestamp <= up_to && seq <= by)
-            || self.points.iter().any(|&(at, by)| timestamp == at && seq <= by)
-    }
-
-    fn add_range(&mut self, timestamp: i64, seq: u64) {
-        if !self.ranges.iter().any(|&(up_to, by)| timestamp <= up_to && seq <= by) {
-            self.ranges.push((timestamp, seq));
-        }
-    }
-
-    fn clear(&mut self) {
-        self.ranges.clear();
-        self.points.clear();
-    }
 }
 
 impl ColumnState {
@@ -240,7 +221,12 @@ impl Resolver {
         if !cell.tags.is_empty() && own_ttl_passed(cell, self.rules.now_ms) {
             return false;
         }
-        if cell.cell_type.is_delete() { self.marker_passes(cell) } else { self.put_passes(cell) }
+        let kept_for_scans = self.purpose != Purpose::Read && cell.seq.0 > self.rules.seq_horizon;
+        match cell.cell_type.is_delete() {
+            true => kept_for_scans || self.marker_passes(cell),
+            false if kept_for_scans => !self.is_hidden(cell),
+            false => self.put_passes(cell),
+        }
     }
 
     fn marker_passes(&mut self, cell: &CellRef<'_>) -> bool {
@@ -255,7 +241,9 @@ impl Resolver {
         match self.purpose {
             Purpose::Read => false,
             Purpose::CompactSome => true,
-            Purpose::CompactAll => kept && self.counts(cell),
+            Purpose::CompactAll => {
+                kept && cell.timestamp >= self.rules.put_timestamp_min && self.counts(cell)
+            }
         }
     }
 
@@ -268,9 +256,9 @@ impl Resolver {
         let RowState { family, column } = &mut self.row;
         match cell.cell_type {
             CellType::DeleteFamily => family.add_range(cell.timestamp, seq),
-            CellType::DeleteFamilyVersion => family.points.push((cell.timestamp, seq)),
+            CellType::DeleteFamilyVersion => family.add_point(cell.timestamp, seq),
             CellType::DeleteColumn => column.marks.add_range(cell.timestamp, seq),
-            CellType::Delete => column.marks.points.push((cell.timestamp, seq)),
+            CellType::Delete => column.marks.add_point(cell.timestamp, seq),
             CellType::Put => unreachable!("a put is no marker"),
         }
     }
@@ -279,9 +267,12 @@ impl Resolver {
         if self.row.column.done {
             return false;
         }
-        let hidden = self.row.family.hide(cell.timestamp, cell.seq.0)
-            || self.row.column.marks.hide(cell.timestamp, cell.seq.0);
-        !hidden && self.counts(cell)
+        !self.is_hidden(cell) && self.counts(cell)
+    }
+
+    fn is_hidden(&self, cell: &CellRef<'_>) -> bool {
+        self.row.family.hide(cell.timestamp, cell.seq.0)
+            || self.row.column.marks.hide(cell.timestamp, cell.seq.0)
     }
 
     /// Rules 4 and 5. Markers that a compaction keeps are checked like puts, but count for nothing.
@@ -330,7 +321,7 @@ fn append(out: &mut Vec<CellRun>, block: &Arc<CellBlock>, start: usize, end: usi
 }
 
 /// True if the cell carries a TTL tag that has run out.
-fn own_ttl_passed(cell: &CellRef<'_>, now_ms: i64) -> bool {
+pub(super) fn own_ttl_passed(cell: &CellRef<'_>, now_ms: i64) -> bool {
     let mut tags = cell.tags;
     while let [high, low, rest @ ..] = tags {
         let len = u16::from_be_bytes([*high, *low]) as usize;

@@ -2,6 +2,7 @@
 //! What a merge reads from: anything that hands out cells of one family in key order, a run at a time.
 
 use basalt_hfile::CellRun;
+use bytes::Bytes;
 
 use crate::Result;
 
@@ -19,9 +20,17 @@ pub trait CellSource: Send {
     /// the position is undefined until the next [`seek`](Self::seek).
     fn next_run(&mut self, end: Option<&[u8]>) -> Result<Option<CellRun>>;
 
+    /// The last row before `before` (`None`: of all) that may have a cell, wherever the source stands.
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>>;
+
     /// A timestamp that no cell of the source is below; decides whether a TTL can concern it at all.
     fn timestamp_min(&self) -> i64 {
         i64::MIN
+    }
+
+    /// True for a memtable.
+    fn in_memory(&self) -> bool {
+        false
     }
 }
 
@@ -34,8 +43,16 @@ impl<S: CellSource + ?Sized> CellSource for Box<S> {
         (**self).next_run(end)
     }
 
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        (**self).row_before(before)
+    }
+
     fn timestamp_min(&self) -> i64 {
         (**self).timestamp_min()
+    }
+
+    fn in_memory(&self) -> bool {
+        (**self).in_memory()
     }
 }
 
@@ -70,5 +87,12 @@ impl CellSource for RunList {
         }
         self.next += 1;
         Ok(Some(run.clone()))
+    }
+
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        let first = |run: &CellRun| before.is_none_or(|before| run.block.row(run.cells.start) < before);
+        let Some(run) = self.runs.iter().rev().find(|run| first(run)) else { return Ok(None) };
+        let end = before.map_or(run.cells.end, |before| run.block.lower_bound_row(before).min(run.cells.end));
+        Ok(Some(Bytes::copy_from_slice(run.block.row(end - 1))))
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn scan(
         range: region.range.clone(),
         families: families
             .iter()
-            .map(|family| family_input(region, family, options.versions, now_ms, seq))
+            .map(|family| family_input(region, family, reading(family, options.versions, now_ms), seq))
             .collect(),
     };
     let regions = table.regions.iter().filter(wanted).map(input).collect();
@@ -56,7 +56,7 @@ pub(crate) fn row(
     let table = version.table(table)?;
     let region = table.region_of(row);
     let now_ms = shared.env.now_ms();
-    let input = |family: &FamilyDescriptor| family_input(region, family, 1, now_ms, seq);
+    let input = |family: &FamilyDescriptor| family_input(region, family, reading(family, 1, now_ms), seq);
     let families = table.descriptor.families.iter().map(input).collect();
     read::get_row(families, row, &access(shared, true), seq)
 }
@@ -114,15 +114,18 @@ fn wanted_families<'a>(
     Ok(families.iter().filter(|family| names.contains(&family.name)).collect())
 }
 
-fn family_input(
+/// The rules of a family for a reader who wants this many versions.
+fn reading(family: &FamilyDescriptor, versions: u32, now_ms: i64) -> Rules {
+    let rules = Rules::new(family, now_ms);
+    Rules { versions_max: rules.versions_max.min(versions.max(1)), ..rules }
+}
+
+pub(super) fn family_input(
     region: &RegionVersion,
     family: &FamilyDescriptor,
-    versions: u32,
-    now_ms: i64,
+    rules: Rules,
     seq: Seq,
 ) -> FamilyInput {
-    let mut rules = Rules::new(family, now_ms);
-    rules.versions_max = rules.versions_max.min(versions.max(1));
     let memtables = region.memtables().filter(|memtable| !memtable.is_empty());
     let source =
         |memtable| -> BoxedSource { Box::new(MemtableCursor::new(memtable, Some(&family.name), seq)) };

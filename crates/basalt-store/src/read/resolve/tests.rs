@@ -113,7 +113,7 @@ fn a_cell_with_a_ttl_tag_goes_alone() {
     block.tags = [&[0, 9, TTL_TAG][..], &99_i64.to_be_bytes()].concat().into();
     block.slots[0].tags_len = 11;
     let mut out = Vec::new();
-    let stretch = Stretch { run, lone: true, timestamp_min: 900 };
+    let stretch = Stretch { run, lone: true, timestamp_min: 900, in_memory: false };
     Resolver::new(rules(), Purpose::Read).push(&stretch, &mut out);
     assert_eq!(cells_of(&out), [Cell::put("r", "b", 900, 1)]);
 }

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checks the database from outside: recorded answers of real HBase are replayed against it. Never published.
+
+pub mod replay;

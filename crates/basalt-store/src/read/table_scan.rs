@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rows of a table that a reader wants: its regions one after the other.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use basalt_model::operation::TimeRange;
+use basalt_model::{KeyRange, Seq};
+use bytes::Bytes;
+
+use super::family::FamilyInput;
+use super::family_scan::{FamilyScan, Limits};
+use super::file::{ReadAccess, ReadCounters};
+use super::filter::CellFilter;
+use super::matcher::Wishes;
+use super::region_scan::RegionScan;
+use super::result::Row;
+use crate::snapshot::open_scans::OpenScan;
+use crate::{FileMeta, Result};
+
+/// What is read of one region.
+pub(crate) struct RegionPlan {
+    /// The wanted rows of the region.
+    pub(crate) range: KeyRange,
+    /// The wanted families, by name.
+    pub(crate) families: Vec<FamilyPlan>,
+}
+
+/// What is read of one family.
+pub(crate) struct FamilyPlan {
+    pub(crate) input: FamilyInput,
+    pub(crate) wishes: Wishes,
+    /// Only rows that pass the filter are read.
+    pub(crate) later: bool,
+}
+
+/// How a table is read.
+pub(crate) struct TableScanPlan {
+    /// Regions in the order of the scan.
+    pub(crate) regions: VecDeque<RegionPlan>,
+    pub(crate) filter: Option<Box<dyn CellFilter>>,
+    pub(crate) reversed: bool,
+    pub(crate) limits: Limits,
+    /// Rows, at most.
+    pub(crate) rows_max: Option<u64>,
+    pub(crate) access: ReadAccess,
+    pub(crate) seq_max: Seq,
+}
+
+/// Rows of a scan, in key order or its reverse. After an error there are none left.
+///
+/// A row comes whole, unless the scan cuts rows: then each result but a row's last says that it
+/// [is partial](Row::is_partial).
+pub struct Rows {
+    plan: TableScanPlan,
+    current: Option<RegionScan>,
+    /// Complete rows handed out.
+    rows: u64,
+    /// Row of the last result if that was partial.
+    cut_row: Option<Bytes>,
+    over: bool,
+    _open: Option<OpenScan>,
+}
+
+impl Rows {
+    pub(crate) fn new(plan: TableScanPlan) -> Self {
+        let over = plan.rows_max == Some(0);
+        Self { plan, current: None, rows: 0, cut_row: None, over, _open: None }
+    }
+
+    /// The same rows, of a scan that compactions know of.
+    pub(crate) fn opened(self, open: OpenScan) -> Self {
+        Self { _open: Some(open), ..self }
+    }
+
+    /// What the scan has read so far.
+    pub fn counters(&self) -> &Arc<ReadCounters> {
+        &self.plan.access.counters
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>> {
+        while !self.over {
+            if self.current.is_none() && !self.next_region() {
+                break;
+            }
+            let scan = self.current.as_mut().expect("set by next_region");
+            let (row, more) = scan.next()?;
+            if !more {
+                self.end_region();
+            }
+            if row.is_empty() {
+                continue;
+            }
+            if self.cut_row.take().is_some_and(|cut| cut != row.key()) && self.count_row() {
+                break;
+            }
+            if row.is_partial() {
+                self.cut_row = Some(Bytes::copy_from_slice(row.key()));
+            } else {
+                self.count_row();
+            }
+            self.plan.access.counters.cells.fetch_add(row.len() as u64, Relaxed);
+            return Ok(Some(row));
+        }
+        Ok(None)
+    }
+
+    /// Counts a complete row; true if it was the last one wanted.
+    fn count_row(&mut self) -> bool {
+        self.rows += 1;
+        self.plan.access.counters.rows.fetch_add(1, Relaxed);
+        self.over |= self.plan.rows_max.is_some_and(|max| self.rows >= max);
+        self.over
+    }
+
+    fn end_region(&mut self) {
+        let scan = self.current.take().expect("a region is being read");
+        self.plan.filter = scan.into_filter();
+        self.over |= self.plan.filter.as_ref().is_some_and(|filter| filter.all_remaining());
+    }
+
+    fn next_region(&mut self) -> bool {
+        let Some(region) = self.plan.regions.pop_front() else { return false };
+        let TableScanPlan { reversed, limits, access, seq_max, .. } = &self.plan;
+        let (mut families, mut later) = (Vec::new(), Vec::new());
+        for family in region.families {
+            let sources = family.input.into_sources(&region.range, access, *seq_max);
+            let scan = FamilyScan::new(sources, family.wishes, region.range.clone(), *reversed);
+            if family.later { later.push(scan) } else { families.push(scan) }
+        }
+        let (reversed, limits) = (*reversed, *limits);
+        self.current = Some(RegionScan::new(families, later, self.plan.filter.take(), reversed, limits));
+        true
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        let next = self.next_row().transpose();
+        self.over |= !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// True if a file can hold cells or markers that matter to a reader of `range`: markers of ranges hide what is
+/// older than themselves.
+pub(crate) fn may_concern(file: &FileMeta, range: &TimeRange, expired_below: i64) -> bool {
+    let oldest = if file.deletes > 0 { file.timestamp_min.min(0) } else { file.timestamp_min };
+    let before_end = range.max == i64::MAX || oldest < range.max;
+    before_end && file.timestamp_max >= range.min && file.timestamp_max >= expired_below
+}

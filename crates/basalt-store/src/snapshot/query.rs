@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Gets and scans of cells: checks what was asked for, and plans it over regions and families.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use basalt_model::operation::ReadOptions;
+use basalt_model::{FamilyDescriptor, Get, KeyRange, ROW_LEN_MAX, Scan, Seq, TableId};
+use bytes::Bytes;
+
+use super::read::{access, family_input};
+use crate::database::Shared;
+use crate::error::{Error, Result};
+use crate::read::{
+    self, FamilyPlan, Limits, RegionPlan, Row, Rows, Rules, TableScanPlan, Wishes, compile_filter,
+};
+use crate::version::{RegionVersion, TableVersion, Version};
+
+/// A state of the database to read from.
+pub(crate) struct View<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) version: &'a Version,
+    /// The newest commit that shows.
+    pub(crate) seq: Seq,
+    /// The moment of the read, for TTLs.
+    pub(crate) now_ms: i64,
+}
+
+impl View<'_> {
+    /// What a get finds. `on_demand` is the choice for filters that do not need all families.
+    pub(crate) fn get(&self, table: TableId, get: &Get) -> Result<Row> {
+        let table = self.version.table(table)?;
+        check_row(get.row())?;
+        let range = KeyRange::point(get.row_bytes().clone());
+        let plan = self.plan(table, range, &get.options, &How::default())?;
+        let mut rows = Rows::new(plan);
+        rows.next().transpose().map(Option::unwrap_or_default)
+    }
+
+    /// Sets a scan up. Nothing is read yet.
+    pub(crate) fn scan(&self, table: TableId, scan: &Scan) -> Result<Rows> {
+        let table = self.version.table(table)?;
+        check_scan(table, scan)?;
+        let how = How {
+            reversed: scan.reversed,
+            raw: scan.raw,
+            rows_max: scan.limit,
+            cells_max: scan.batch.map(u64::from),
+            bytes_max: scan.result_bytes_max,
+        };
+        let plan = self.plan(table, scan.key_range(), &scan.options, &how)?;
+        Ok(Rows::new(plan).opened(self.shared.open_scans.open(self.seq)))
+    }
+
+    fn plan(
+        &self,
+        table: &TableVersion,
+        range: KeyRange,
+        options: &ReadOptions,
+        how: &How,
+    ) -> Result<TableScanPlan> {
+        check_options(table, options)?;
+        let random = || self.shared.env.random.next_u64();
+        let filter = options.filter.as_ref().map(|filter| compile_filter(filter, how.reversed, &random));
+        let filter = filter.transpose()?;
+        let whole_rows = filter.as_ref().is_some_and(|filter| filter.needs_whole_rows());
+        if let Some(cells) = how.cells_max.filter(|_| whole_rows) {
+            return Err(Error::IncompatibleFilter { limit: format!("{cells} cells") });
+        }
+        // A filter of whole rows cannot work on parts of them: such rows are not cut by size.
+        let limits = Limits::new(how.cells_max, how.bytes_max.filter(|_| !whole_rows));
+        let wanted = wanted_families(table, options);
+        let needed = |family: &FamilyDescriptor| {
+            let filter = filter.as_ref();
+            filter.is_none_or(|filter| filter.needs_family(family.name.as_bytes()))
+                || !options.families_on_demand
+                || how.reversed
+        };
+        let families: Vec<_> = wanted.into_iter().map(|family| (family, !needed(family))).collect();
+        let region = |region: &Arc<RegionVersion>| {
+            let range = range.intersect(&region.range);
+            (!range.is_empty()).then(|| RegionPlan {
+                families: families
+                    .iter()
+                    .map(|(family, later)| self.family(region, family, *later, options, how))
+                    .collect(),
+                range,
+            })
+        };
+        let mut regions: VecDeque<RegionPlan> = table.regions.iter().filter_map(region).collect();
+        if how.reversed {
+            regions.make_contiguous().reverse();
+        }
+        Ok(TableScanPlan {
+            regions,
+            filter,
+            reversed: how.reversed,
+            limits,
+            rows_max: how.rows_max,
+            access: access(self.shared, options.cache_blocks),
+            seq_max: self.seq,
+        })
+    }
+
+    fn family(
+        &self,
+        region: &RegionVersion,
+        family: &FamilyDescriptor,
+        later: bool,
+        options: &ReadOptions,
+        how: &How,
+    ) -> FamilyPlan {
+        let name = family.name.as_bytes();
+        let mut rules = Rules::new(family, self.now_ms);
+        if how.raw {
+            rules.timestamp_min = i64::MIN;
+        }
+        let columns = options.columns.families().get(name);
+        let wishes = Wishes {
+            rules: rules.clone(),
+            columns: columns
+                .map(|columns: &BTreeSet<Bytes>| columns.iter().cloned().collect())
+                .unwrap_or_default(),
+            time_range: options.family_time_ranges.get(name).copied().unwrap_or(options.time_range),
+            versions: options.versions,
+            raw: how.raw,
+            has_filter: options.filter.is_some(),
+            limit: options.family_limit,
+            offset: options.family_offset,
+        };
+        let mut input = family_input(region, family, rules, self.seq);
+        let expired_below =
+            if wishes.rules.versions_min == 0 { wishes.rules.timestamp_min } else { i64::MIN };
+        input.files.retain(|file| read::may_concern(file.meta(), &wishes.time_range, expired_below));
+        FamilyPlan { input, wishes, later }
+    }
+}
+
+/// What scans choose beyond [`ReadOptions`].
+#[derive(Default)]
+struct How {
+    reversed: bool,
+    raw: bool,
+    rows_max: Option<u64>,
+    cells_max: Option<u64>,
+    bytes_max: Option<u64>,
+}
+
+fn wanted_families<'a>(table: &'a TableVersion, options: &ReadOptions) -> Vec<&'a FamilyDescriptor> {
+    let named = options.columns.families();
+    let families = table.descriptor.families.iter();
+    families.filter(|family| named.is_empty() || named.contains_key(family.name.as_bytes())).collect()
+}
+
+pub(crate) fn check_row(row: &[u8]) -> Result<()> {
+    if row.is_empty() || row.len() > ROW_LEN_MAX {
+        return Err(basalt_model::mutation::MutationError::RowLength { found: row.len() }.into());
+    }
+    Ok(())
+}
+
+pub(crate) fn check_family(table: &TableVersion, family: &[u8]) -> Result<()> {
+    if table.descriptor.families.iter().any(|known| known.name.as_bytes() == family) {
+        return Ok(());
+    }
+    let family = basalt_model::escape::Escaped(family).to_string();
+    Err(Error::NoSuchFamily { table: table.descriptor.name.clone(), family })
+}
+
+fn check_options(table: &TableVersion, options: &ReadOptions) -> Result<()> {
+    for family in options.columns.families().keys().chain(options.family_time_ranges.keys()) {
+        check_family(table, family)?;
+    }
+    for range in options.family_time_ranges.values().chain([&options.time_range]) {
+        if range.min < 0 || range.max < range.min {
+            return Err(Error::BadTimeRange { min: range.min, max: range.max });
+        }
+    }
+    if options.versions == 0 {
+        return Err(Error::OutOfRange {
+            what: "versions wanted",
+            found: 0,
+            min: 1,
+            max: u64::from(u32::MAX),
+        });
+    }
+    Ok(())
+}
+
+fn check_scan(table: &TableVersion, scan: &Scan) -> Result<()> {
+    for row in [&scan.start, &scan.stop] {
+        if row.len() > ROW_LEN_MAX {
+            check_row(row)?;
+        }
+    }
+    let (low, high) = if scan.reversed { (&scan.stop, &scan.start) } else { (&scan.start, &scan.stop) };
+    if !low.is_empty() && !high.is_empty() && low > high {
+        return Err(Error::InvertedRange {
+            start: scan.start.clone(),
+            stop: scan.stop.clone(),
+            reversed: scan.reversed,
+        });
+    }
+    if scan.raw && scan.options.columns.families().values().any(|columns| !columns.is_empty()) {
+        let table = table.descriptor.name.clone();
+        return Err(Error::RawColumns { table });
+    }
+    for (what, found) in
+        [("cells per result", scan.batch.map(u64::from)), ("bytes per result", scan.result_bytes_max)]
+    {
+        if found == Some(0) {
+            return Err(Error::OutOfRange { what, found: 0, min: 1, max: u64::MAX });
+        }
+    }
+    Ok(())
+}

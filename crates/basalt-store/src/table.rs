@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A table of cells as programs use it: HBase's operations on an open database.
+//!
+//! ```text
+//! put, delete                 -> one row mutation, straight to the commit line
+//! increment, append,          -> read the row, then write, with no other write in between ("view" below)
+//! check-and-mutate, deletes
+//! of the newest version
+//! ```
+
+use std::sync::Arc;
+
+use basalt_model::{
+    Append, CheckAndMutate, Delete, Durability, Get, Increment, Mutation, Put, Scan, Seq, TableDescriptor,
+    TableId, TableName, WriteBatch,
+};
+
+use crate::database::Database;
+use crate::error::{Error, Result};
+use crate::read::{Row, Rows};
+use change::Change;
+
+mod change;
+mod condition;
+
+/// One table of an open database. Cheap to clone; it follows the table through renames and alterations.
+#[derive(Debug, Clone)]
+pub struct Table {
+    db: Database,
+    id: TableId,
+    durability: Durability,
+}
+
+/// One operation of [`Table::batch`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Reads a row.
+    Get(Get),
+    /// Changes a row.
+    Mutate(Mutation),
+    /// Changes a row several times at once.
+    MutateRow(Vec<Mutation>),
+}
+
+/// What became of a conditional change.
+#[derive(Debug, Clone)]
+pub struct CheckOutcome {
+    /// True if the condition held and the change was made.
+    pub applied: bool,
+    /// New values of increments and appends.
+    pub row: Row,
+}
+
+impl Database {
+    /// The table of this name, ready for use.
+    pub fn open_table(&self, name: &TableName) -> Result<Table> {
+        let (id, _) = self.table(name)?;
+        Ok(Table { db: self.clone(), id, durability: Durability::default() })
+    }
+
+    /// Changes rows of any tables, all of them or none, in the order given.
+    pub fn mutate(&self, changes: Vec<(TableId, Mutation)>, durability: Durability) -> Result<Seq> {
+        let mut plan = Vec::with_capacity(changes.len());
+        for (table, mutation) in &changes {
+            plan.push((*table, Change::of(mutation)?));
+        }
+        if plan.iter().any(|(_, change)| change.needs_row()) {
+            let changed = self.read_modify_write(durability, |view| {
+                let mut batch = WriteBatch::new();
+                for (table, change) in &plan {
+                    change.write(view, *table, &mut batch)?;
+                }
+                Ok((batch, ()))
+            })?;
+            return Ok(changed.0);
+        }
+        let mut batch = WriteBatch::new();
+        for (table, change) in &plan {
+            change.write_blind(&*self.table_by_id(*table)?, *table, &mut batch)?;
+        }
+        self.write(batch, durability)
+    }
+}
+
+impl Table {
+    /// The table's identity, for [`Database::mutate`] and snapshots.
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Name, families and their attributes, as they are now.
+    pub fn descriptor(&self) -> Result<Arc<TableDescriptor>> {
+        self.db.table_by_id(self.id)
+    }
+
+    /// The same table, with another durability of its writes. Default [`Durability::Sync`].
+    #[must_use]
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { durability, ..self.clone() }
+    }
+
+    /// What a get finds; an empty row if there is nothing.
+    pub fn get(&self, get: &Get) -> Result<Row> {
+        self.db.snapshot().get(self.id, get)
+    }
+
+    /// True if a get finds anything.
+    pub fn exists(&self, get: &Get) -> Result<bool> {
+        Ok(!self.get(get)?.is_empty())
+    }
+
+    /// What several gets find at one moment, in the same order.
+    pub fn get_all(&self, gets: &[Get]) -> Result<Vec<Row>> {
+        let snapshot = self.db.snapshot();
+        gets.iter().map(|get| snapshot.get(self.id, get)).collect()
+    }
+
+    /// The rows of a scan as they are now; later writes do not show.
+    pub fn scan(&self, scan: &Scan) -> Result<Rows> {
+        self.db.snapshot().query(self.id, scan)
+    }
+
+    /// Writes cells of a row.
+    pub fn put(&self, put: Put) -> Result<()> {
+        self.mutate_row([put]).map(drop)
+    }
+
+    /// Deletes cells of a row.
+    pub fn delete(&self, delete: Delete) -> Result<()> {
+        self.mutate_row([delete]).map(drop)
+    }
+
+    /// Adds to counters and gives their new values.
+    pub fn increment(&self, increment: Increment) -> Result<Row> {
+        self.mutate_row([increment])
+    }
+
+    /// Appends to values and gives the new ones.
+    pub fn append(&self, append: Append) -> Result<Row> {
+        self.mutate_row([append])
+    }
+
+    /// Makes several changes of one row at once; gives the new values of increments and appends.
+    pub fn mutate_row(&self, mutations: impl IntoIterator<Item = impl Into<Mutation>>) -> Result<Row> {
+        let mutations: Vec<Mutation> = mutations.into_iter().map(Into::into).collect();
+        let changes = changes_of_one_row(&mutations)?;
+        if !changes.iter().any(Change::needs_row) {
+            let mut batch = WriteBatch::new();
+            let descriptor = self.descriptor()?;
+            for change in &changes {
+                change.write_blind(&descriptor, self.id, &mut batch)?;
+            }
+            self.db.write(batch, self.durability)?;
+            return Ok(Row::default());
+        }
+        let written = self.db.read_modify_write(self.durability, |view| {
+            let mut batch = WriteBatch::new();
+            let row = change::write_all(&changes, view, self.id, &mut batch)?;
+            Ok((batch, row))
+        })?;
+        Ok(written.1)
+    }
+
+    /// Checks one row and changes it if the condition holds, with no other write in between.
+    pub fn check_and_mutate(&self, check: &CheckAndMutate) -> Result<CheckOutcome> {
+        let changes = changes_of_one_row(&check.mutations)?;
+        let expected = changes[0].row();
+        if *expected != check.row {
+            return Err(Error::OtherRow { expected: check.row.clone(), found: expected.clone() });
+        }
+        let outcome = self.db.read_modify_write(self.durability, |view| {
+            let mut batch = WriteBatch::new();
+            let Some(seen_at) = condition::holds(check, view, self.id)? else {
+                return Ok((batch, CheckOutcome { applied: false, row: Row::default() }));
+            };
+            let changes: Vec<Change> = changes.into_iter().map(|change| change.not_before(seen_at)).collect();
+            let row = change::write_all(&changes, view, self.id, &mut batch)?;
+            Ok((batch, CheckOutcome { applied: true, row }))
+        })?;
+        Ok(outcome.1)
+    }
+
+    /// Makes independent operations, each of which succeeds or fails alone; the answers have their order.
+    pub fn batch(&self, actions: Vec<Action>) -> Vec<Result<Row>> {
+        let act = |action| match action {
+            Action::Get(get) => self.get(&get),
+            Action::Mutate(mutation) => self.mutate_row([mutation]),
+            Action::MutateRow(mutations) => self.mutate_row(mutations),
+        };
+        actions.into_iter().map(act).collect()
+    }
+
+    /// Writes what is in memory to store files.
+    pub fn flush(&self) -> Result<()> {
+        self.db.flush(Some(self.id))
+    }
+
+    /// Rewrites the store files so that one sorted run per family is left, without anything that no reader sees.
+    pub fn major_compact(&self) -> Result<()> {
+        self.db.compact(Some(self.id), true)
+    }
+}
+
+fn changes_of_one_row(mutations: &[Mutation]) -> Result<Vec<Change>> {
+    let Some(first) = mutations.first() else {
+        return Err(Error::Invalid("a change of a row needs at least one mutation".into()));
+    };
+    let mut changes = Vec::with_capacity(mutations.len());
+    for mutation in mutations {
+        if mutation.row() != first.row() {
+            let [expected, found] = [first, mutation].map(|of| bytes::Bytes::copy_from_slice(of.row()));
+            return Err(Error::OtherRow { expected, found });
+        }
+        changes.push(Change::of(mutation)?);
+    }
+    Ok(changes)
+}
