@@ -5,6 +5,7 @@
 //! tidy [--bless]   checks that no compiler makes: headers, lengths, layers, documents (see `tidy`)
 //! lint             formatting, clippy, tidy
 //! ci               formatting, clippy and every test; all that continuous integration runs
+//! replay ops|sql FILE...   recorded answers of HBase or Phoenix against ours, with each difference
 //! ```
 //!
 //! Kept free of the database's own crates and of macros, so that it is compiled in seconds.
@@ -35,7 +36,8 @@ fn run(arguments: &[String]) -> Result<()> {
         ["tidy", "--bless"] => tidy::bless(&repository()),
         ["lint"] => ci::lint(&repository()),
         ["ci"] => ci::run(&repository()),
-        _ => bail!("no such chore: {}; there are tidy [--bless], lint and ci", words.join(" ")),
+        ["replay", rest @ ..] => ci::replay(&repository(), rest),
+        _ => bail!("no such chore: {}; there are tidy [--bless], lint, ci and replay", words.join(" ")),
     }
 }
 

@@ -63,7 +63,8 @@ pub fn file(path: &Path, score: &mut Score, say: &mut dyn FnMut(&str)) -> Result
     Ok(())
 }
 
-fn lines(path: &Path) -> Result<Box<dyn Iterator<Item = std::io::Result<String>>>> {
+/// The lines of a file, gzipped or not.
+pub(crate) fn lines(path: &Path) -> Result<Box<dyn Iterator<Item = std::io::Result<String>>>> {
     let open = || std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()));
     let mut magic = [0; 2];
     let gzipped = open()?.read_exact(&mut magic).is_ok() && magic == [0x1f, 0x8b];
