@@ -7,7 +7,7 @@
 //! | integers     | in range        | yes           | in precision     | no   | no     | no           |
 //! | FLOAT, DOUBLE| no              | in range      | in precision     | no   | no     | no           |
 //! | DECIMAL      | whole, in range | yes           | cut, in precision| no   | no     | no           |
-//! | text         | no              | no            | no               | yes  | yes    | no           |
+//! | text         | no              | no            | no               | yes  | yes    | if it is one |
 //! | dates        | no              | no            | no               | no   | no     | in range     |
 //!
 //! Lengths of text and binary values are checked where they are encoded. A DECIMAL with more digits behind the
@@ -17,12 +17,13 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::arrow_type;
 use basalt_model::SqlType;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, new_null_array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, new_null_array};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, TimeUnit};
 use datafusion::arrow::util::display::array_value_to_string;
 
 use crate::error::{SqlError, code, readable_type};
+use crate::functions::parse_instant;
 
 /// Why a column of values cannot be assigned; `row` counts from 0 within the array.
 #[derive(Debug)]
@@ -43,6 +44,7 @@ pub(crate) fn coerce(values: &ArrayRef, target: SqlType) -> Result<ArrayRef, Ref
     }
     match (kind(&found), kind(&wanted)) {
         (Kind::Null, _) => Ok(new_null_array(&wanted, values.len())),
+        (Kind::Text, Kind::Date) => dates(values, target, &wanted),
         (Kind::Decimal, Kind::Integer) => whole(values, target, &wanted),
         (Kind::Decimal, Kind::Decimal) => cut(values, target, &wanted),
         (Kind::Integer, Kind::Integer | Kind::Float | Kind::Decimal)
@@ -90,7 +92,6 @@ fn kind(data_type: &DataType) -> Kind {
 
 fn advice(found: &DataType, target: SqlType) -> String {
     match (kind(found), kind(&arrow_type(target))) {
-        (Kind::Text, Kind::Date) => format!("; write {target} '...' or use CAST"),
         (Kind::Float, Kind::Integer) => "; use CAST, ROUND or FLOOR".to_owned(),
         (Kind::Text, Kind::Integer | Kind::Float | Kind::Decimal) => {
             "; leave the quotes away or use CAST".to_owned()
@@ -130,6 +131,31 @@ fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<Arra
         return Err(out_of_range(values, row, target));
     }
     Ok(converted)
+}
+
+/// Texts that are dates.
+fn dates(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
+    let texts = cast(values, &DataType::Utf8).map_err(|error| types_differ(&error.to_string()))?;
+    let unit_nanos = if matches!(wanted, DataType::Timestamp(TimeUnit::Nanosecond, _)) { 1 } else { 1_000_000 };
+    let mut instants = Vec::with_capacity(values.len());
+    for (row, text) in texts.as_string::<i32>().iter().enumerate() {
+        let instant = match text.map(|text| (text, parse_instant(text))) {
+            None => None,
+            Some((text, parsed)) => {
+                let nanos = parsed.and_then(|nanos| i64::try_from(nanos.div_euclid(unit_nanos)).ok());
+                if nanos.is_none() {
+                    let message = format!("'{text}' is no {target}; it is written as yyyy-MM-dd HH:mm:ss");
+                    return Err(Refusal {
+                        row: Some(row),
+                        error: SqlError::coded(code::TYPE_MISMATCH, message),
+                    });
+                }
+                nanos
+            }
+        };
+        instants.push(instant);
+    }
+    cast(&Int64Array::from(instants), wanted).map_err(|error| types_differ(&error.to_string()))
 }
 
 fn first_lost(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {

@@ -85,6 +85,14 @@ pub(crate) fn parse(sql: &str) -> Result<Parsed, SqlError> {
     Ok(Parsed { statement, hints, tokens: map })
 }
 
+/// Reads a condition that was put together from parts of a statement.
+pub(crate) fn parse_condition(text: &str) -> Result<Expr, SqlError> {
+    let tokens = tokens::tokenize(text)?;
+    let mut parser =
+        Parser::new(&PhoenixDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    parse_expr(&mut parser).map_err(|error| SqlError::from_parser(error, text))
+}
+
 fn parse_whole(parser: &mut Parser) -> Result<Statement, ParserError> {
     let statement = parse_statement(parser)?;
     while parser.accept_symbol(";") {}

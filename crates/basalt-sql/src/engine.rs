@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the sessions of one database share: planner, memory, threads, sequence values.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use datafusion::physical_plan::ExecutionPlan;
@@ -24,7 +25,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 
 use crate::error::SqlError;
-use crate::functions::{CheckedArithmetic, FloatLiterals};
+use crate::functions::{self, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers};
 use crate::memory::SpillReservePool;
 use crate::scan::BATCH_ROWS;
 use crate::sequence::{Dealer, SequencePlanner};
@@ -61,6 +62,8 @@ struct Shared {
     database: Database,
     state: SessionState,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
+    functions: HashMap<String, Arc<ScalarUDF>>,
+    average: Arc<AggregateUDF>,
     dealer: Arc<Dealer>,
     env: Env,
 }
@@ -83,15 +86,23 @@ impl Engine {
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
             .with_analyzer_rules(vec![
-                Arc::new(FloatLiterals),
+                Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(TypeCoercion::new()),
             ])
             .build();
-        let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(CheckedArithmetic::new())];
+        let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![
+            Arc::new(CheckedArithmetic::new()),
+            Arc::new(DateArithmetic::new()),
+            Arc::new(Concatenation::new()),
+        ];
         expr_planners.extend(state.expr_planners().iter().cloned());
         let dealer = Arc::new(Dealer::new(database.clone()));
-        Ok(Self { shared: Arc::new(Shared { database, state, expr_planners, dealer, env: options.env }) })
+        let functions = functions::phoenix(state.scalar_functions());
+        let average = Arc::new(functions::average());
+        let env = options.env;
+        let shared = Shared { database, state, expr_planners, functions, average, dealer, env };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// A new connection.
@@ -113,6 +124,16 @@ impl Engine {
         &self.shared.expr_planners
     }
 
+    /// Functions that come before the planner's, by name in lower case.
+    pub(crate) fn functions(&self) -> &HashMap<String, Arc<ScalarUDF>> {
+        &self.shared.functions
+    }
+
+    /// AVG.
+    pub(crate) fn average(&self) -> &Arc<AggregateUDF> {
+        &self.shared.average
+    }
+
     pub(crate) fn dealer(&self) -> &Arc<Dealer> {
         &self.shared.dealer
     }
@@ -124,6 +145,8 @@ impl Engine {
 
 /// Memory that a sort keeps for merging what it spilled, at most.
 const MERGE_BYTES_MAX: u64 = 10 << 20;
+/// The same as a fraction of the budget: less than the pool gives every operator in any case.
+const MERGE_FRACTION: u64 = 64;
 
 fn config(threads: usize, memory_bytes: u64) -> SessionConfig {
     let mut config = SessionConfig::new().with_target_partitions(threads).with_batch_size(BATCH_ROWS);
@@ -137,8 +160,8 @@ fn config(threads: usize, memory_bytes: u64) -> SessionConfig {
     options.optimizer.prefer_existing_sort = true;
     // A scan that is worth several threads has several partitions.
     options.optimizer.enable_round_robin_repartition = false;
-    // Each partition of a sort sets this aside at once; together they may not take all there is.
-    let merge_bytes = (memory_bytes / (threads as u64 * 8)).min(MERGE_BYTES_MAX);
+    // Each partition of each sort sets this aside at once; together they may not take all there is.
+    let merge_bytes = (memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
     options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
     config
 }

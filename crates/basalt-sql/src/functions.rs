@@ -2,7 +2,14 @@
 //! Functions that Phoenix has and the planner has not, or has with other arguments.
 
 mod arithmetic;
-mod float_literals;
+mod average;
+mod calendar;
+mod date_format;
+mod dates;
+mod numbers;
+mod plain;
+mod rounding;
+mod text;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -19,7 +26,26 @@ use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
 
 pub(crate) use arithmetic::CheckedArithmetic;
-pub(crate) use float_literals::FloatLiterals;
+pub(crate) use average::average;
+pub(crate) use dates::{DateArithmetic, parse_instant};
+pub(crate) use numbers::PhoenixNumbers;
+pub(crate) use text::Concatenation;
+
+/// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
+pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {
+    let mut all = vec![text::substr(), text::regexp_substr(), text::regexp_replace(), dates::to_char()];
+    all.extend(rounding::functions());
+    all.extend(dates::from_text());
+    all.extend(dates::parts());
+    let wrapped = text::MAY_BE_EMPTY.iter().filter_map(|name| planners.get(*name));
+    all.extend(wrapped.map(text::empty_is_null));
+    let mut functions: HashMap<_, _> =
+        all.into_iter().map(|function| (function.name().to_owned(), Arc::new(function))).collect();
+    for (alias, name) in [("trim", "btrim"), ("substring", "substr"), ("ceiling", "ceil")] {
+        functions.extend(functions.get(name).cloned().map(|function| (alias.to_owned(), function)));
+    }
+    functions
+}
 
 /// `RAND([seed])`: a DOUBLE in [0, 1). Without seed, other values each time; with a seed, the same sequence of
 /// values in every statement (dealt to rows in the order in which they are computed). Make one per statement.

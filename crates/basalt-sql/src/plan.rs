@@ -6,6 +6,7 @@
 
 mod families;
 mod labels;
+mod phrases;
 mod titles;
 mod types;
 
@@ -104,6 +105,7 @@ impl Planning {
 
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
+        phrases::rewrite(&mut query);
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
         let planner =
@@ -164,7 +166,8 @@ impl ContextProvider for Planning {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.functions.get(name).or_else(|| self.state.scalar_functions().get(name)).cloned()
+        let own = self.functions.get(name).or_else(|| self.engine.functions().get(name));
+        own.or_else(|| self.state.scalar_functions().get(name)).cloned()
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -172,6 +175,9 @@ impl ContextProvider for Planning {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        if name == "avg" {
+            return Some(Arc::clone(self.engine.average()));
+        }
         self.state.aggregate_functions().get(name).cloned()
     }
 
@@ -189,7 +195,8 @@ impl ContextProvider for Planning {
 
     fn udf_names(&self) -> Vec<String> {
         let own = self.functions.keys().filter(|name| !name.starts_with('$')).map(ToString::to_string);
-        own.chain(self.state.scalar_functions().keys().cloned()).collect()
+        let phoenix = self.engine.functions().keys().cloned();
+        own.chain(phoenix).chain(self.state.scalar_functions().keys().cloned()).collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {

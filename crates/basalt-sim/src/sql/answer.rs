@@ -169,7 +169,9 @@ fn texts(column: &ArrayRef) -> Vec<Option<String>> {
         let text = formatter.value(row).to_string();
         if is_decimal { plain(&text) } else { text }
     };
-    (0..column.len()).map(|row| column.is_valid(row).then(|| text(row))).collect()
+    let nulls = column.logical_nulls();
+    let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+    (0..column.len()).map(|row| (!is_null(row)).then(|| text(row))).collect()
 }
 
 /// Without the zeros behind the last digit of a fraction.

@@ -62,6 +62,8 @@ fn label(expr: &Expr) -> String {
         Expr::Identifier(name) => name.value.clone(),
         Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
         Expr::Nested(inner) => label(inner),
+        // The planner names a cast after what is cast.
+        Expr::Cast { expr, .. } => label(expr),
         _ => expr.to_string(),
     }
 }

@@ -92,7 +92,9 @@ fn parse_call(function: &str, args: &[Expr]) -> Option<Call> {
     let text = |value: &ScalarValue| value.try_as_str().flatten().map(str::to_owned);
     let ScalarValue::Int64(Some(count)) = count else { return None };
     let count = if function == CURRENT_VALUE { 0 } else { u32::try_from(*count).ok()? };
-    Some(Call { name: SequenceName { schema: text(schema)?, name: text(name)? }, count })
+    // No schema is an empty text, which is NULL.
+    let schema = text(schema).unwrap_or_default();
+    Some(Call { name: SequenceName { schema, name: text(name)? }, count })
 }
 
 /// The sequence that this expression itself mentions.

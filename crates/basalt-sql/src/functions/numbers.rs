@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Literals like `0.5` beside FLOAT and DOUBLE: they are DECIMAL by themselves, and the planner would turn the
-//! *column* into a DECIMAL of few digits to compare the two, which is slow and fails for a value like 1e18. This
-//! rule turns the literal into a floating-point number of the column's type instead, before types are coerced.
+//! Numbers as Phoenix takes them, before types are coerced.
+//!
+//! Literals like `0.5` beside FLOAT and DOUBLE are DECIMAL by themselves, and the planner would turn the *column*
+//! into a DECIMAL of few digits to compare the two, which is slow and fails for a value like 1e18. Here the literal
+//! becomes a floating-point number of the column's type instead. A CAST of a DECIMAL to an integer rounds, halves
+//! away from zero, where the planner's cuts off.
 
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, DecimalType};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{Cast, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, lit};
@@ -16,11 +19,11 @@ use datafusion::scalar::ScalarValue;
 
 /// The rule.
 #[derive(Debug, Default)]
-pub(crate) struct FloatLiterals;
+pub(crate) struct PhoenixNumbers;
 
-impl AnalyzerRule for FloatLiterals {
+impl AnalyzerRule for PhoenixNumbers {
     fn name(&self) -> &str {
-        "float_literals"
+        "phoenix_numbers"
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
@@ -68,6 +71,13 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             let list = list.into_iter().map(|item| as_float(item, &data_type)).collect();
             Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+        }
+        Expr::Cast(cast) if cast.field.data_type().is_integer() => {
+            let DataType::Decimal128(_, 1..) = cast.expr.get_type(schema)? else {
+                return Ok(Transformed::no(Expr::Cast(cast)));
+            };
+            let whole = Expr::Cast(Cast::new(cast.expr, DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0)));
+            Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(whole), field: cast.field })))
         }
         expr => Ok(Transformed::no(expr)),
     }
