@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hook into sqlparser's expressions: `NEXT VALUE FOR s`, `NEXT n VALUES FOR s`, `CURRENT VALUE FOR s`
+//! The hook into sqlparser's expressions: FLOOR and CEIL are plain calls, and `NEXT VALUE FOR s`, `NEXT n VALUES FOR s`, `CURRENT VALUE FOR s`
 //! become calls of two functions that no user can name, with (schema, name, n) as literals. What they mean is
 //! decided on the plan, see [`crate::sequence`].
 
@@ -25,6 +25,8 @@ pub(super) fn parse(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         Token::Word(word) if word.quote_style.is_none() => match word.value.as_str() {
             "NEXT" => {}
             "CURRENT" => {}
+            // sqlparser knows forms of its own of these two, and not the arguments that Phoenix has.
+            "FLOOR" | "CEIL" => return rounding_call(parser),
             _ => return None,
         },
         _ => return None,
@@ -42,6 +44,13 @@ pub(super) fn parse(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         return Some(next_values(parser, &count));
     }
     None
+}
+
+fn rounding_call(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let [Token::Word(word), Token::LParen] = parser.peek_tokens::<2>() else { return None };
+    parser.advance_token();
+    let name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(word.value))]);
+    Some(parser.parse_function(name))
 }
 
 fn next_values(parser: &mut Parser, count: &str) -> Result<Expr, ParserError> {
