@@ -24,6 +24,8 @@ pub mod encoding;
 pub mod error;
 pub mod file;
 pub mod file_info;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod index;
 pub mod key;
 pub mod options;
