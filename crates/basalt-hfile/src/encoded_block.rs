@@ -25,6 +25,16 @@ pub struct EncodedBlock {
 }
 
 impl EncodedBlock {
+    pub(crate) fn new(
+        file: Arc<dyn FileRead>,
+        offset: u64,
+        encoding: Encoding,
+        body: Bytes,
+        context: DecodeContext,
+    ) -> Self {
+        Self { file, offset, encoding, body, context }
+    }
+
     /// All cells.
     pub fn decode(&self) -> Result<CellBlock> {
         let block = self.encoding.implementation().decode(&self.body, &self.context);

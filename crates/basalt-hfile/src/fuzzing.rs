@@ -1,55 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Entry points for fuzzers, and what they hold the decoders to. Not part of the public interface.
 //!
-//! Each function takes any bytes and must return: no panic, no hang, and no more memory than a small multiple
-//! of [`RAW_BYTES_MAX`]. `fuzz/` at the root of the repository runs them under cargo-fuzz; `tests/corpus.rs` runs the
-//! same functions over `testdata/corpus` and over mutations of it, in every test run.
+//! Each target takes any bytes and must return: no panic, no second of work, and never more memory allocated than
+//! [`memory_bytes_max`] says. `fuzz/` at the root of the repository runs them under cargo-fuzz, one program a
+//! target; `tests/corpus.rs` runs the same functions over `testdata/corpus` and mutations of it, and counts what they
+//! allocate, in every test run.
 
 use std::sync::Arc;
 
 use basalt_model::CellRef;
 use bytes::Bytes;
 
-use crate::block::{BlockHeader, HEADER_LEN};
+use crate::block::{BlockHeader, HEADER_LEN, block_in};
 use crate::bloom::{BloomKind, BloomReader};
 use crate::compression::{Compression, decompress};
 use crate::encoded_block::EncodedBlock;
-use crate::encoding::{CellLayout, DecodeContext, Encoding};
+use crate::encoding::{CellLayout, DecodeContext, Encoding, delta};
 use crate::file_info::FileInfo;
 use crate::index::{read_non_root_entries, read_root_entries};
 use crate::trailer::{TRAILER_LEN, Trailer};
-use crate::{FlatKey, HFileReader, MemoryFile, ReadOptions};
+use crate::{CellBlock, FlatKey, HFileReader, MemoryFile, ReadOptions};
 
 /// Raw bytes that a block may claim under a fuzzer.
 pub const RAW_BYTES_MAX: u32 = 1 << 20;
-/// Bytes of slots and keys that one byte of a block may become: the smallest delta-encoded cell has four bytes, its
-/// slot 48, and row starts double while they grow.
-const UNFOLD_MAX: usize = 64;
 
-/// Names and functions of all targets.
-pub const TARGETS: [(&str, fn(&[u8])); 5] =
-    [("file", file), ("resealed_file", resealed_file), ("block", block), ("codec", codec), ("parts", parts)];
+/// Bytes that a target may have allocated at any moment, given an input of `len` bytes: slots, keys and row starts
+/// of one block of [`RAW_BYTES_MAX`], each of which may double while it grows, and the file around it.
+pub fn memory_bytes_max(len: usize) -> usize {
+    12 * RAW_BYTES_MAX as usize + 64 * len
+}
 
-/// A whole file, as it is.
-pub fn file(data: &[u8]) {
+/// Name and function of every target.
+pub const TARGETS: [(&str, fn(&[u8])); 16] = [
+    ("file", file),
+    ("resealed_file", resealed_file),
+    ("encoding_none", |data| block(Encoding::None, data)),
+    ("encoding_prefix", |data| block(Encoding::Prefix, data)),
+    ("encoding_diff", |data| block(Encoding::Diff, data)),
+    ("encoding_fast_diff", |data| block(Encoding::FastDiff, data)),
+    ("encoding_row_index_v1", |data| block(Encoding::RowIndexV1, data)),
+    ("tags", tags),
+    ("codec_gz", |data| codec(Compression::Gz, data)),
+    ("codec_snappy", |data| codec(Compression::Snappy, data)),
+    ("codec_lz4", |data| codec(Compression::Lz4, data)),
+    ("codec_zstd", |data| codec(Compression::Zstd, data)),
+    ("block_header", block_header),
+    ("index", index),
+    ("bloom", bloom),
+    ("trailer_and_info", trailer_and_info),
+];
+
+/// The function of a target; panics if there is none of this name.
+pub fn target(name: &str) -> fn(&[u8]) {
+    let found = TARGETS.into_iter().find(|target| target.0 == name);
+    found.unwrap_or_else(|| panic!("no fuzz target is named {name}")).1
+}
+
+fn open(bytes: Vec<u8>) -> crate::Result<HFileReader> {
     let options = ReadOptions { block_raw_bytes_max: RAW_BYTES_MAX, ..Default::default() };
-    let Ok(reader) = HFileReader::open(Arc::new(MemoryFile::new("fuzz", data.to_vec())), options) else { return };
+    HFileReader::open(Arc::new(MemoryFile::new("fuzz", bytes)), options)
+}
+
+/// A whole file, as it is: opened, verified, scanned, sought in, asked.
+fn file(data: &[u8]) {
+    let Ok(reader) = open(data.to_vec()) else { return };
     reader.verify(&mut |_| {});
     let Ok(blocks) = reader.block_count() else { return };
     for index in 0..blocks {
         let Ok(block) = reader.read_block(index) else { continue };
-        for at in 0..block.len() {
-            let cell = block.cell(at);
-            let _ = reader.may_contain_row(cell.row);
-            let _ = reader.may_contain_column(cell.row, cell.qualifier);
+        for at in [0, block.len() / 2, block.len().saturating_sub(1)] {
+            if at < block.len() {
+                seek(&reader, &block.cell(at));
+            }
         }
     }
     let _ = reader.find_block(b"r3");
     let _ = crate::tools::stat(&reader).map(|stat| stat.to_string());
 }
 
+/// Looks for a cell as a caller would: Bloom filter, index, cursor. Anything may come out but a panic.
+fn seek(reader: &HFileReader, cell: &CellRef<'_>) {
+    let _ = reader.may_contain_row(cell.row);
+    let _ = reader.may_contain_column(cell.row, cell.qualifier);
+    let _ = reader.may_contain_family_delete(cell.row);
+    let key = FlatKey::of(cell);
+    let Ok(Some(index)) = reader.find_block_of_key(&key) else { return };
+    let Ok(Ok(mut cursor)) = reader.read_encoded_block(index).map(|block| block.cursor()) else { return };
+    if let Ok(true) = cursor.seek(&key) {
+        assert!(cursor.cell().is_some());
+        let _ = cursor.previous_cell();
+    }
+}
+
 /// A whole file whose checksums are first made right, so that the damage reaches the decoders.
-pub fn resealed_file(data: &[u8]) {
+fn resealed_file(data: &[u8]) {
     let mut bytes = data.to_vec();
     let blocks_end = bytes.len().saturating_sub(TRAILER_LEN);
     let mut at = 0;
@@ -71,38 +115,38 @@ pub fn resealed_file(data: &[u8]) {
     file(&bytes);
 }
 
-/// One block: a byte that chooses encoding and layout, then the payload.
-pub fn block(data: &[u8]) {
+/// One block of an encoding: a byte that chooses the layout of its cells, then the payload.
+fn block(encoding: Encoding, data: &[u8]) {
     let Some((&choice, body)) = data.split_first() else { return };
-    let encoded = EncodedBlock {
-        file: Arc::new(MemoryFile::new("fuzz", Bytes::new())),
-        offset: 0,
-        encoding: Encoding::ALL[usize::from(choice & 7) % Encoding::ALL.len()],
-        body: Bytes::copy_from_slice(body),
-        context: DecodeContext {
+    let with_tags = choice & 1 != 0;
+    let encoded = EncodedBlock::new(
+        Arc::new(MemoryFile::new("fuzz", Bytes::new())),
+        0,
+        encoding,
+        Bytes::copy_from_slice(body),
+        DecodeContext {
             layout: CellLayout {
-                with_tags: choice & 0x10 != 0,
-                tags_compressed: choice & 0x20 != 0,
-                with_seq: choice & 0x40 != 0,
+                with_tags,
+                tags_compressed: with_tags && choice & 2 != 0,
+                with_seq: choice & 4 != 0,
             },
             seq_override: None,
             cell_bytes_estimate: 30,
             block_raw_bytes_max: RAW_BYTES_MAX as usize,
         },
-    };
+    );
     check_block(&encoded);
 }
 
-/// The input for [`block`] that stands for a block of a file.
+/// The input of an encoding's target that stands for a block of a file.
 pub fn block_input(block: &EncodedBlock) -> Vec<u8> {
     let layout = block.context.layout;
-    let encoding = Encoding::ALL.iter().position(|encoding| *encoding == block.encoding).unwrap_or(0) as u8;
-    let flags = [(layout.with_tags, 0x10), (layout.tags_compressed, 0x20), (layout.with_seq, 0x40)];
-    let choice = flags.into_iter().filter(|(set, _)| *set).fold(encoding, |choice, (_, flag)| choice | flag);
+    let flags = [(layout.with_tags, 1), (layout.tags_compressed, 2), (layout.with_seq, 4)];
+    let choice = flags.into_iter().filter(|(set, _)| *set).fold(0, |choice, (_, flag)| choice | flag);
     [&[choice], &block.body[..]].concat()
 }
 
-/// The cursor must give what the batch decoder gives, if that succeeds; and neither may grow without bound.
+/// The cursor and the single row must give what the batch decoder gives, if that succeeds.
 fn check_block(encoded: &EncodedBlock) {
     let decoded = encoded.decode();
     let Ok(mut cursor) = encoded.cursor() else { return };
@@ -116,57 +160,114 @@ fn check_block(encoded: &EncodedBlock) {
     while let Ok(true) = cursor.previous_cell() {}
     let Ok(block) = decoded else { return };
     assert_eq!(walked, block.len());
-    assert!(block.keys.len() + block.tags.len() <= 2 * RAW_BYTES_MAX as usize + encoded.body.len());
-    assert!(block.slots.len() * size_of::<crate::CellSlot>() <= UNFOLD_MAX * (encoded.body.len() + 1));
-    let cells: Vec<CellRef<'_>> = (0..block.len()).map(|at| block.cell(at)).collect();
-    let Some(middle) = cells.get(cells.len() / 2) else { return };
+    for at in [0, walked / 2, walked.saturating_sub(1)] {
+        if at < walked {
+            check_seek(encoded, &block, at);
+        }
+    }
+}
+
+fn check_seek(encoded: &EncodedBlock, block: &CellBlock, at: usize) {
+    let cell = block.cell(at);
+    let found = encoded.cursor().and_then(|mut cursor| {
+        let found = cursor.seek(&FlatKey::of(&cell))?;
+        let landed = cursor.cell().map(|cell| FlatKey::of(&cell).to_vec());
+        cursor.previous_cell()?;
+        Ok((found, landed))
+    });
+    let row = encoded.decode_row(cell.row);
     // Damaged cells may be out of order; then a seek lands somewhere, which is all that can be asked.
-    let sorted = cells.windows(2).all(|pair| pair[0].compare_without_seq(&pair[1]).is_le());
-    let found = cursor.seek(&FlatKey::of(middle));
-    let row = encoded.decode_row(middle.row);
+    let sorted = (1..block.len()).all(|at| block.cell(at - 1).compare_without_seq(&block.cell(at)).is_le());
     if sorted {
-        assert!(matches!(found, Ok(true)));
-        let expected = cells.iter().filter(|cell| cell.row == middle.row).count();
+        assert!(matches!(found, Ok((true, Some(key))) if key == FlatKey::of(&cell).to_vec()));
+        let expected = (0..block.len()).filter(|&at| block.row(at) == cell.row).count();
         assert_eq!(row.map(|row| row.len()).ok(), Some(expected));
     }
 }
 
-/// A compressed payload: codec, raw length (24 bits), then the stored bytes.
-pub fn codec(data: &[u8]) {
-    let Some((&[codec, a, b, c], stored)) = data.split_first_chunk() else { return };
-    let compression = Compression::ALL[usize::from(codec) % Compression::ALL.len()];
+/// Dictionary-coded tags: for each cell a byte with the raw length of its tags, then the coded tags.
+fn tags(data: &[u8]) {
+    let mut reader = delta::TagReader::default();
+    let (mut at, mut raw) = (0, Vec::new());
+    while let Some(&len) = data.get(at) {
+        let before = raw.len();
+        let Some(end) = reader.read(data, at + 1, len.into(), &mut raw) else { return };
+        assert_eq!(raw.len() - before, usize::from(len));
+        assert!(delta::tags_are_whole(&raw[before..]));
+        at = end;
+    }
+}
+
+/// A compressed payload: raw length (24 bits), then the stored bytes.
+fn codec(compression: Compression, data: &[u8]) {
+    let Some((&[a, b, c], stored)) = data.split_first_chunk() else { return };
     let raw_len = (u32::from_be_bytes([0, a, b, c]) % RAW_BYTES_MAX) as usize;
     if let Ok(raw) = decompress(compression, &Bytes::copy_from_slice(stored), raw_len) {
         assert_eq!(raw.len(), raw_len);
     }
 }
 
-/// The small formats, each given the same bytes.
-pub fn parts(data: &[u8]) {
+/// A block with its header and checksums, and a header by itself.
+fn block_header(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
-    let mut trailer = data.to_vec();
-    trailer.resize(TRAILER_LEN, 0);
-    let _ = Trailer::decode(&trailer);
-    let _ = FileInfo::decode(data);
-    for kind in [BloomKind::Row, BloomKind::RowCol] {
-        if let Ok(bloom) = BloomReader::parse(&bytes, kind) {
-            let _ = bloom.may_contain(data, |_| Ok(Bytes::from_static(b"\x55")));
+    if let Ok(block) = block_in(&bytes, 0) {
+        assert_eq!(block.stored.len(), block.header.covered_bytes as usize - HEADER_LEN);
+        for compression in Compression::ALL {
+            let _ = block.payload(compression, RAW_BYTES_MAX as usize);
         }
     }
+    let Some(Ok(header)) = data.first_chunk().map(BlockHeader::parse) else { return };
+    let mut again = [0; HEADER_LEN];
+    header.write_over(&mut again);
+    assert_eq!(BlockHeader::parse(&again), Ok(header));
+}
+
+/// Index blocks of both forms, and flat keys.
+fn index(data: &[u8]) {
+    let bytes = Bytes::copy_from_slice(data);
     let mut entries = 0;
-    let _ = read_non_root_entries(&bytes, |_, _| {
+    let mut count = |_, key: Bytes| {
         entries += 1;
+        if let Some(parsed) = FlatKey::parse(&key) {
+            assert_eq!(parsed.to_vec(), key);
+        }
         Ok(())
-    });
-    let _ = read_root_entries(&bytes, 1000, |_, _| {
-        entries += 1;
-        Ok(())
-    });
+    };
+    let _ = read_non_root_entries(&bytes, &mut count);
+    let _ = read_root_entries(&bytes, 1000, &mut count);
     assert!(entries <= data.len());
-    if let Some(header) = data.first_chunk() {
-        let _ = BlockHeader::parse(header);
-    }
     if let Some(key) = FlatKey::parse(data) {
         assert_eq!(key.to_vec(), data);
+    }
+}
+
+/// The metadata of a Bloom filter, then asked with a chunk that has every other bit set.
+fn bloom(data: &[u8]) {
+    let bytes = Bytes::copy_from_slice(data);
+    for kind in [BloomKind::Row, BloomKind::RowCol] {
+        if let Ok(bloom) = BloomReader::parse(&bytes, kind) {
+            let _ = bloom.chunk_before(u64::MAX);
+            for key in [data, b"row1", b""] {
+                let _ = bloom.may_contain(key, |_| Ok(Bytes::from_static(b"\x55\x55\x55")));
+            }
+        }
+    }
+}
+
+/// A trailer, its length made right; and file info.
+fn trailer_and_info(data: &[u8]) {
+    let mut trailer = data.to_vec();
+    let version = trailer.split_off(data.len().saturating_sub(4));
+    trailer.resize(TRAILER_LEN - version.len(), 0);
+    trailer.extend(version);
+    if let Ok(trailer) = Trailer::decode(&trailer) {
+        // What is written is always the newest minor version.
+        let again = Trailer::decode(&trailer.encode()).ok();
+        assert_eq!(again.clone().map(|again| Trailer { minor_version: trailer.minor_version, ..again }), Some(trailer));
+    }
+    if let Ok(info) = FileInfo::decode(data) {
+        let mut again = Vec::new();
+        info.encode(&mut again);
+        assert_eq!(FileInfo::decode(&again).as_ref(), Ok(&info));
     }
 }

@@ -32,6 +32,7 @@ pub mod options;
 pub mod reader;
 pub mod tools;
 pub mod trailer;
+#[cfg(feature = "typed")]
 pub mod typed;
 pub mod varint;
 pub mod writer;

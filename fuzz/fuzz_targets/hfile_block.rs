@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-//! Runs `basalt_hfile::fuzzing::block`; seeds lie in `crates/basalt-hfile/testdata/corpus/block`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| basalt_hfile::fuzzing::block(data));
