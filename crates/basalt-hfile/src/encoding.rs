@@ -17,6 +17,8 @@ mod none;
 mod prefix;
 pub(crate) mod raw_cells;
 mod raw_cursor;
+mod raw_rows;
+mod row_form;
 mod row_index_v1;
 
 use std::cmp::Ordering;

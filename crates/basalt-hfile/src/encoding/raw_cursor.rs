@@ -32,7 +32,7 @@ impl RowOffsets for NoRowOffsets {
     }
 }
 
-type Parse = for<'a> fn(&'a [u8], usize) -> Option<RawCell<'a>>;
+type Parse = fn(&[u8], usize) -> Option<RawCell>;
 type Skim = for<'a> fn(&'a [u8], usize, &[u8]) -> Option<usize>;
 
 pub(super) struct RawCursor<R> {
@@ -79,7 +79,7 @@ impl<R: RowOffsets> RawCursor<R> {
 
     fn key_at(&self, start: usize) -> Result<FlatKey<'_>, Damage> {
         let cell = (self.parse)(&self.data, start).ok_or_else(|| explain(&self.data, start))?;
-        FlatKey::parse(cell.key).ok_or_else(|| explain(&self.data, start))
+        FlatKey::parse(cell.key(&self.data)).ok_or_else(|| explain(&self.data, start))
     }
 
     /// Walks over the cell at `walked_to`.
@@ -155,7 +155,7 @@ impl<R: RowOffsets> CellCursor for RawCursor<R> {
         let start = *self.starts.get(self.position.checked_sub(1)?)?;
         // The cell was parsed when it was walked over.
         let cell = (self.parse)(&self.data, start)?;
-        let key = FlatKey::parse(cell.key)?;
+        let key = FlatKey::parse(cell.key(&self.data))?;
         Some(CellRef {
             row: key.row,
             family: key.family,
