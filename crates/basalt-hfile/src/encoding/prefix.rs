@@ -136,7 +136,7 @@ impl DeltaFormat for Prefix {
     #[inline(always)]
     fn read_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead> {
         let head: &[u8; 3] = body.get(at..)?.first_chunk()?;
-        let model: &[u8; 3] = body.get(known.at..)?.first_chunk()?;
+        let model = &known.bytes;
         let (common, key_len) = (usize::from(head[2]), usize::from(model[0]) + usize::from(model[2]));
         let fits = head[1] == model[1] && usize::from(head[0]) + common == key_len && known.len == 3;
         (fits && (head[0] | head[1] | head[2]) < 0x80).then_some(RowHead { common, row_rest_at: at + 3 })

@@ -19,7 +19,7 @@ use std::ops::Range;
 /// Cells that a row may have for its form to be learned, and bytes.
 pub(super) const CELLS_MAX: usize = 64;
 const BYTES_MAX: usize = 4096;
-const BYTES_MIN: usize = 16;
+const BYTES_MIN: usize = 8;
 
 /// Which bits of a row are the same in each row of this form.
 #[derive(Debug, Default)]
@@ -56,12 +56,11 @@ impl RowForm {
     #[inline(always)]
     pub(super) fn fits(&self, model: &[u8], row: &[u8]) -> bool {
         debug_assert!(model.len() == self.len() && row.len() == self.len());
-        let differ = |mask: &[u8; 16], model: &[u8; 16], row: &[u8; 16]| {
-            let half = |bytes: &[u8; 16], at: usize| load(bytes, at).unwrap_or(0);
-            (half(model, 0) ^ half(row, 0)) & half(mask, 0) | (half(model, 8) ^ half(row, 8)) & half(mask, 8)
+        let differ = |mask: &[u8; 8], model: &[u8; 8], row: &[u8; 8]| {
+            (u64::from_le_bytes(*model) ^ u64::from_le_bytes(*row)) & u64::from_le_bytes(*mask)
         };
         let mut different = 0;
-        let masks = self.mask.as_chunks::<16>().0;
+        let masks = self.mask.as_chunks().0;
         for ((mask, model), row) in masks.iter().zip(model.as_chunks().0).zip(row.as_chunks().0) {
             different |= differ(mask, model, row);
         }

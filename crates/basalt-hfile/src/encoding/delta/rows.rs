@@ -22,11 +22,12 @@ use crate::cells::CellSlot;
 use crate::encoding::row_form::{CELLS_MAX, Patience, RowForm, load};
 use crate::varint::vlong_len;
 
-/// The head of a row that was decoded: where it lies, and its length up to the row key's rest.
+/// The head of a row that was decoded: its length up to the row key's rest, and its bytes.
 #[derive(Debug, Default)]
 pub(in crate::encoding) struct KnownHead {
-    pub(in crate::encoding) at: usize,
     pub(in crate::encoding) len: usize,
+    /// The first eight bytes.
+    pub(in crate::encoding) bytes: [u8; 8],
 }
 
 /// The head of a row of the same form.
@@ -39,11 +40,11 @@ pub(in crate::encoding) struct RowHead {
 /// The head of DIFF and FAST_DIFF: the same bytes but for the last, the number of common bytes.
 #[inline(always)]
 pub(in crate::encoding) fn read_flagged_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead> {
-    let fixed = known.len - 1;
-    let (head, model) = (body.get(at..at + known.len)?, body.get(known.at..known.at + known.len)?);
-    let common = head[fixed];
-    (head[..fixed] == model[..fixed] && common < 0x80)
-        .then_some(RowHead { common: common.into(), row_rest_at: at + known.len })
+    let head: [u8; 8] = *body.get(at..)?.first_chunk()?;
+    let common = head[(known.len - 1) & 7];
+    let different = u64::from_le_bytes(head) ^ u64::from_le_bytes(known.bytes);
+    let fits = different & low_bytes(known.len - 1) == 0 && common < 0x80;
+    fits.then_some(RowHead { common: common.into(), row_rest_at: at + known.len })
 }
 
 /// What is read of each cell, by its offset from the start of the tail.
@@ -122,9 +123,10 @@ impl DeltaRows {
             if index == 0 {
                 let (common, row_rest) = row_rest(&read.name, last)?;
                 tail_at = row_rest.end;
-                self.head = KnownHead { at: start, len: row_rest.start - start };
+                let bytes = *body[start..].first_chunk()?;
+                self.head = KnownHead { len: row_rest.start - start, bytes };
                 // The number of common bytes is one byte, the last of the head.
-                if usize::from(body[row_rest.start - 1]) != common {
+                if usize::from(body[row_rest.start - 1]) != common || self.head.len > 8 {
                     return None;
                 }
                 if !self.form.reset(cells.at - tail_at) {
@@ -182,13 +184,12 @@ impl DeltaRows {
         let rest_len = (2 + self.row_len).checked_sub(common).filter(|_| common >= 2)?;
         let next_at = row_rest_at + rest_len;
         let end = next_at + self.form.len();
-        let rest = body.get(row_rest_at..next_at)?;
         let tail = body.get(next_at..end)?;
         if !self.form.fits(&body[tail_at..tail_at + self.form.len()], tail) {
             return None;
         }
         if cells.raw_bytes + self.raw_bytes > cells.raw_bytes_declared
-            || !self.write_names(&mut cells.keys, cells.keys_len, common, rest)
+            || !self.write_names(&mut cells.keys, cells.keys_len, common, &body[row_rest_at..], rest_len)
         {
             return None;
         }
@@ -220,39 +221,53 @@ impl DeltaRows {
     /// Writes the names of a row behind those of the last, which end at `to`: the same, but for the end of the row key.
     /// False if there is no room, or the row key is the same as the last one's.
     #[inline(always)]
-    fn write_names(&self, keys: &mut [u8], to: usize, common: usize, rest: &[u8]) -> bool {
+    fn write_names(&self, keys: &mut [u8], to: usize, common: usize, body: &[u8], rest_len: usize) -> bool {
         let from = to - self.names_len;
-        if to + self.names_len + 8 > keys.len() || keys[from + common..from + common + rest.len()] == *rest {
+        if to + self.names_len + 8 > keys.len() || rest_len == 0 {
+            return false;
+        }
+        let (old, Some(word)) = (load(keys, from + common).unwrap_or(0), load(body, 0)) else { return false };
+        if rest_len > 8 {
+            return self.write_long_names(keys, to, common, &body[..rest_len]);
+        }
+        // Up to eight bytes are written as one number, with what follows them in the last row's name.
+        let mask = low_bytes(rest_len);
+        let word = word & mask;
+        if old & mask == word {
             return false;
         }
         keys.copy_within(from..to, to);
-        let Some(word) = load_short(rest) else {
-            for place in &self.places {
-                let at = to + place.name + common;
-                keys[at..at + rest.len()].copy_from_slice(rest);
-            }
-            return true;
-        };
-        // Up to eight bytes are written as one number, with what follows them in the last row's name.
-        let mask = u64::MAX >> (64 - 8 * rest.len());
+        let (last, new) = keys.split_at_mut(to);
         for place in &self.places {
             let at = place.name + common;
-            let old = load(keys, from + at).unwrap_or(0);
-            if let Some(bytes) = keys.get_mut(to + at..to + at + 8) {
-                bytes.copy_from_slice(&(old & !mask | word & mask).to_le_bytes());
+            // The last bytes of the last name have nothing behind them but the row key just written.
+            let old = load(last, from + at).unwrap_or_else(|| load(new, at).unwrap_or(0));
+            if let Some(bytes) = new.get_mut(at..at + 8) {
+                bytes.copy_from_slice(&(old & !mask | word).to_le_bytes());
             }
+        }
+        true
+    }
+
+    #[cold]
+    fn write_long_names(&self, keys: &mut [u8], to: usize, common: usize, rest: &[u8]) -> bool {
+        let from = to - self.names_len;
+        if keys[from + common..from + common + rest.len()] == *rest {
+            return false;
+        }
+        keys.copy_within(from..to, to);
+        for place in &self.places {
+            let at = to + place.name + common;
+            keys[at..at + rest.len()].copy_from_slice(rest);
         }
         true
     }
 }
 
-/// One to eight bytes as a number; `None` for more or none.
+/// A mask of the first `count` (at most 8) bytes of a number that was loaded as it lay.
 #[inline(always)]
-fn load_short(bytes: &[u8]) -> Option<u64> {
-    match bytes.len() {
-        1..=8 => Some(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))),
-        _ => None,
-    }
+fn low_bytes(count: usize) -> u64 {
+    if count == 0 { 0 } else { u64::MAX >> (64 - 8 * count.min(8)) }
 }
 
 /// Bytes of the row key that are the last one's, and where the others lie, if the name begins a row with a key as long as the last one's and the same family.

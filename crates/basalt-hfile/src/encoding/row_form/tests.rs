@@ -3,7 +3,7 @@ use super::*;
 
 #[test]
 fn what_is_fixed_must_be_equal_and_what_is_free_need_not() {
-    for len in [16, 17, 25, 31, 32, 40, 64, 100] {
+    for len in [8, 9, 16, 17, 25, 31, 32, 40, 64, 100] {
         let mut form = RowForm::default();
         assert!(form.reset(len));
         let free = len / 3..len / 2;
