@@ -263,7 +263,10 @@ fn trailer_and_info(data: &[u8]) {
     if let Ok(trailer) = Trailer::decode(&trailer) {
         // What is written is always the newest minor version.
         let again = Trailer::decode(&trailer.encode()).ok();
-        assert_eq!(again.clone().map(|again| Trailer { minor_version: trailer.minor_version, ..again }), Some(trailer));
+        assert_eq!(
+            again.clone().map(|again| Trailer { minor_version: trailer.minor_version, ..again }),
+            Some(trailer)
+        );
     }
     if let Ok(info) = FileInfo::decode(data) {
         let mut again = Vec::new();

@@ -201,12 +201,7 @@ fn number_bytes(flag: u8) -> usize {
 
 /// The name of a block's first cell: row with its length, and qualifier; the family was before.
 #[inline]
-fn first_name(
-    body: &[u8],
-    at: usize,
-    family: &Range<usize>,
-    key_len: usize,
-) -> Option<(NewName, usize)> {
+fn first_name(body: &[u8], at: usize, family: &Range<usize>, key_len: usize) -> Option<(NewName, usize)> {
     let row_len = u16::from_be_bytes(*body.get(at..)?.first_chunk()?);
     let qualifier_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize + family.len())?;
     let qualifier_at = at + 2 + row_len as usize;

@@ -59,7 +59,12 @@ impl RawRows {
     }
 
     /// Takes the form of a row that ends at `end`; false if it is not fit for it.
-    fn learn<const TAGS: bool, const SEQ: bool>(&mut self, bytes: &[u8], end: usize, row: &[CellSlot]) -> bool {
+    fn learn<const TAGS: bool, const SEQ: bool>(
+        &mut self,
+        bytes: &[u8],
+        end: usize,
+        row: &[CellSlot],
+    ) -> bool {
         let Some(first) = row.first().filter(|_| row.len() <= CELLS_MAX) else { return false };
         let start = first.key as usize - 8;
         if !self.form.reset(end - start) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An allocator that counts: how many bytes one thread has at most had allocated since it was asked to watch.
-#![allow(unsafe_code, reason = "an allocator is an unsafe trait; every call is passed on to the system's as it came")]
+#![allow(
+    unsafe_code,
+    reason = "an allocator is an unsafe trait; every call is passed on to the system's as it came"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -6,6 +6,7 @@
 //! put it there as a file. `BASALT_FUZZ_ROUNDS=100000` mutates longer, with `BASALT_FUZZ_SEED` in other ways.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod absurd;
 mod allocations;
 mod seeds;
 
@@ -46,7 +47,8 @@ fn folder(target: &str) -> PathBuf {
 }
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let mut paths: Vec<_> = fs::read_dir(folder(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        fs::read_dir(folder(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.into_iter().map(|path| fs::read(path).unwrap()).collect()
 }
@@ -57,7 +59,8 @@ fn no_target_fails_on_its_corpus_or_on_mutations_of_it() {
         seeds::write(folder);
     }
     let rounds = variable("BASALT_FUZZ_ROUNDS").unwrap_or(ROUNDS_DEFAULT);
-    let mut random = Random(variable("BASALT_FUZZ_SEED").unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random =
+        Random(variable("BASALT_FUZZ_SEED").unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut bytes = 0;
     for (name, target) in TARGETS {
         let corpus = corpus(name);
@@ -80,7 +83,9 @@ fn run(name: &str, target: fn(&[u8]), input: &[u8]) {
     let (took, bound) = (start.elapsed(), memory_bytes_max(input.len()));
     if !sound || peak > bound || took > TIME_MAX {
         let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
-        panic!("target {name}, {took:?}, {peak} of at most {bound} bytes of memory, sound: {sound}, on {hex}");
+        panic!(
+            "target {name}, {took:?}, {peak} of at most {bound} bytes of memory, sound: {sound}, on {hex}"
+        );
     }
 }
 

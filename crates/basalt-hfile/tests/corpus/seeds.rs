@@ -47,12 +47,20 @@ fn of_encoding(encoding: Encoding, options: WriterOptions, save: &impl Fn(&str, 
         (true, false) => "tags",
         (true, true) => "full",
     };
-    let bytes = small_file(options);
+    let bytes = small_file(options.clone());
     let reader =
         HFileReader::open(Arc::new(MemoryFile::new("seed", bytes.clone())), ReadOptions::default()).unwrap();
     for index in [0, reader.block_count().unwrap() / 2] {
         let block = reader.read_encoded_block(index).unwrap();
         save(&format!("encoding_{encoding}"), &format!("{layout}_{index}"), &block_input(&block));
+    }
+    let regular = regular_file(options);
+    let file = Arc::new(MemoryFile::new("seed", regular.clone()));
+    let reader = HFileReader::open(file, ReadOptions::default()).unwrap();
+    let block = reader.read_encoded_block(0).unwrap();
+    save(&format!("encoding_{encoding}"), &format!("{layout}_regular"), &block_input(&block));
+    if with_seq && !with_tags {
+        save("resealed_file", &format!("{encoding}_regular"), &regular);
     }
     if with_seq && with_tags {
         save("file", &encoding, &bytes);
@@ -90,7 +98,8 @@ fn of_parts(save: &impl Fn(&str, &str, &[u8])) {
         let bytes = small_file(WriterOptions { bloom, ..Default::default() });
         let mut at = 0;
         while at < bytes.len() - TRAILER_LEN {
-            let end = at + HEADER_LEN + u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+            let end =
+                at + HEADER_LEN + u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
             let payload = &bytes[at + HEADER_LEN..end - 4];
             match &bytes[at..at + 8] {
                 b"IDXLEAF2" => save("index", &format!("leaf_{name}"), payload),
@@ -102,7 +111,11 @@ fn of_parts(save: &impl Fn(&str, &str, &[u8])) {
             at = end;
         }
         let trailer = &bytes[bytes.len() - TRAILER_LEN..];
-        save("trailer_and_info", &format!("trailer_{name}"), &[&trailer[..140], &trailer[TRAILER_LEN - 4..]].concat());
+        save(
+            "trailer_and_info",
+            &format!("trailer_{name}"),
+            &[&trailer[..140], &trailer[TRAILER_LEN - 4..]].concat(),
+        );
     }
 }
 
@@ -135,6 +148,27 @@ fn small_file(options: WriterOptions) -> Vec<u8> {
         add(b"a", 1_600_000_000_000, CellType::Put, b"value", tags(b"\0\x03\x08T1\0\x02\x01X"));
         add(b"ab", -5, CellType::DeleteColumn, b"", b"");
         add(b"abc", 1_700_000_000_000, CellType::Put, b"other", b"");
+    }
+    writer.finish_into().unwrap().1
+}
+
+/// Rows of one form, but for the tenth: what is decoded in bulk.
+fn regular_file(options: WriterOptions) -> Vec<u8> {
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for number in 0..18u32 {
+        let row = (0x8000_00f8 + number).to_be_bytes();
+        let timestamp = 1_700_000_000_000 + i64::from(number / 7);
+        for qualifier in ["ab", "ac", "x"] {
+            if number == 10 && qualifier == "ac" {
+                continue;
+            }
+            let value = (number * 77).to_be_bytes();
+            let value = if qualifier == "x" { &b"x"[..] } else { &value };
+            let seq = 120 + u64::from(number);
+            writer
+                .append(cell(&row, qualifier.as_bytes(), timestamp, CellType::Put, value, seq, b""))
+                .unwrap();
+        }
     }
     writer.finish_into().unwrap().1
 }

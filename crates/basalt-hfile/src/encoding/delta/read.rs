@@ -109,8 +109,8 @@ pub(in crate::encoding) fn decode_row<F: DeltaFormat>(
 ) -> Result<CellBlock, Damage> {
     let mut cells = DeltaCells::try_new::<F>(body, context)?;
     // Rows are compared once each, at their first cell.
-    let past = cells
-        .step_until::<F, _>(|cells| (cells.in_bulk || cells.at_new_row()) && cells.last_row() > row)?;
+    let past =
+        cells.step_until::<F, _>(|cells| (cells.in_bulk || cells.at_new_row()) && cells.last_row() > row)?;
     if past {
         cells.drop_last_row();
     }
@@ -221,7 +221,8 @@ impl DeltaCells {
     fn take_back(&mut self, (at, keys_len, raw_bytes, row_raw_start): (usize, usize, usize, usize)) {
         self.slots.pop();
         self.row_starts.pop();
-        (self.at, self.keys_len, self.raw_bytes, self.row_raw_start) = (at, keys_len, raw_bytes, row_raw_start);
+        (self.at, self.keys_len, self.raw_bytes, self.row_raw_start) =
+            (at, keys_len, raw_bytes, row_raw_start);
     }
 
     fn has_coded_tags(&self) -> bool {

@@ -39,7 +39,11 @@ pub(in crate::encoding) struct RowHead {
 
 /// The head of DIFF and FAST_DIFF: the same bytes but for the last, the number of common bytes.
 #[inline(always)]
-pub(in crate::encoding) fn read_flagged_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead> {
+pub(in crate::encoding) fn read_flagged_row_head(
+    body: &[u8],
+    at: usize,
+    known: &KnownHead,
+) -> Option<RowHead> {
     let head: [u8; 8] = *body.get(at..)?.first_chunk()?;
     let common = head[(known.len - 1) & 7];
     let different = u64::from_le_bytes(head) ^ u64::from_le_bytes(known.bytes);
@@ -151,7 +155,8 @@ impl DeltaRows {
                 let seq_len = end - read.tail_at - usize::from(TAGS);
                 self.form.free_vlong(end - 1 - tail_at, seq_len);
                 // The raw size counts the shortest form; a longer one must not become the shortest in the next row.
-                let shortest = cells.context.seq_override.is_none() && seq_len == vlong_len(slot.seq.0 as i64);
+                let shortest =
+                    cells.context.seq_override.is_none() && seq_len == vlong_len(slot.seq.0 as i64);
                 if seq_len > 2 && !shortest {
                     return None;
                 }

@@ -21,8 +21,14 @@ fn what_is_fixed_must_be_equal_and_what_is_free_need_not() {
 
 #[test]
 fn a_sequence_number_keeps_its_length() {
-    for (a, b, fits) in [(0, 127, true), (5, 128, false), (128, 255, true), (128, 256, false), (300, 400, true), (300, 700, false)]
-    {
+    for (a, b, fits) in [
+        (0, 127, true),
+        (5, 128, false),
+        (128, 255, true),
+        (128, 256, false),
+        (300, 400, true),
+        (300, 700, false),
+    ] {
         let bytes = |number| {
             let mut out = Vec::new();
             crate::varint::write_vlong(&mut out, number);
