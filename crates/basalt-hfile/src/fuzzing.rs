@@ -30,8 +30,11 @@ pub fn memory_bytes_max(len: usize) -> usize {
     12 * RAW_BYTES_MAX as usize + 64 * len
 }
 
+/// What a fuzzer calls with each input.
+pub type Target = fn(&[u8]);
+
 /// Name and function of every target.
-pub const TARGETS: [(&str, fn(&[u8])); 16] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("file", file),
     ("resealed_file", resealed_file),
     ("encoding_none", |data| block(Encoding::None, data)),
@@ -51,7 +54,7 @@ pub const TARGETS: [(&str, fn(&[u8])); 16] = [
 ];
 
 /// The function of a target; panics if there is none of this name.
-pub fn target(name: &str) -> fn(&[u8]) {
+pub fn target(name: &str) -> Target {
     let found = TARGETS.into_iter().find(|target| target.0 == name);
     found.unwrap_or_else(|| panic!("no fuzz target is named {name}")).1
 }

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use basalt_hfile::fuzzing::{TARGETS, memory_bytes_max};
+use basalt_hfile::fuzzing::{TARGETS, Target, memory_bytes_max};
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;
@@ -76,7 +76,7 @@ fn no_target_fails_on_its_corpus_or_on_mutations_of_it() {
     assert!(bytes <= CORPUS_BYTES_MAX, "the corpus has grown to {bytes} bytes; merge it");
 }
 
-fn run(name: &str, target: fn(&[u8]), input: &[u8]) {
+fn run(name: &str, target: Target, input: &[u8]) {
     let start = Instant::now();
     let mut sound = true;
     let peak = allocations::peak_of(|| sound = catch_unwind(AssertUnwindSafe(|| target(input))).is_ok());
