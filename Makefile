@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help build demo test test-hbase lint fmt bench bench-hfile reference torture toolchain
+.PHONY: help build demo test test-hbase lint fmt bench bench-hfile reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -25,6 +25,7 @@ help:
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
+	@echo 'make fuzz       every fuzz target of the store file for TIME=600 seconds each (needs cargo-fuzz)'
 	@echo 'make torture    the kill -9 test with thousands of kills; KILLS=3000'
 
 build: toolchain
@@ -67,6 +68,11 @@ reference: $(PYTHON)
 KILLS ?= 3000
 torture: toolchain
 	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
+
+TIME ?= 600
+TARGETS ?=
+fuzz: toolchain
+	TIME=$(TIME) fuzz/run.sh $(TARGETS)
 
 # Only `bench` and `reference` need Python; the packages go into an environment of their own.
 $(PYTHON): tests/reference/requirements.txt

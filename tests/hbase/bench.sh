@@ -33,6 +33,7 @@ for encoding in ${ENCODINGS:-NONE PREFIX DIFF FAST_DIFF ROW_INDEX_V1}; do
   rm "${files[@]}"
 done | tee "$work/measured.jsonl" >&2
 mkdir -p "$(dirname "$out")"
+[ -z "${KEEP:-}" ] || cp "$work/measured.jsonl" "$KEEP"
 python3 "$here/table.py" "$work/measured.jsonl" "$cells" "${effort[*]}, $turns turns" > "$work/hfile.md"
 mv "$work/hfile.md" "$out"
 echo "written: $out" >&2

@@ -68,8 +68,12 @@ pub(crate) fn each_bit(
     mut visit: impl FnMut(usize) -> bool,
 ) -> bool {
     let mut position = hash.0;
+    // Chunks that were never folded to an odd size, that is nearly all, have a power of two of bits: the remainder is a
+    // mask then, where seven divisions would take a third of the time of writing a row.
+    let mask = if bits.count_ones() == 1 { bits as u32 - 1 } else { 0 };
     for _ in 0..count {
-        if !visit((position % bits).unsigned_abs() as usize) {
+        let bit = if mask != 0 { position.unsigned_abs() & mask } else { (position % bits).unsigned_abs() };
+        if !visit(bit as usize) {
             return false;
         }
         position = position.wrapping_add(hash.1);

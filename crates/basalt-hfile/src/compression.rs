@@ -72,8 +72,8 @@ impl Compression {
         Self::ALL.into_iter().find(|codec| codec.ordinal() == ordinal)
     }
 
-    /// The most bytes that `stored_len` bytes can decompress to, or `None` if the codec has no useful bound.
-    fn raw_len_max(self, stored_len: usize) -> Option<usize> {
+    /// The most bytes that `stored_len` bytes can decompress to.
+    fn raw_len_max(self, stored_len: usize) -> usize {
         let ratio = match self {
             Self::None => 1,
             // A deflate match of 258 bytes takes at least two bits.
@@ -83,9 +83,9 @@ impl Compression {
             // Every length byte adds 255.
             Self::Lz4 => 255,
             // A run of 128 KiB takes four bytes.
-            Self::Zstd => return None,
+            Self::Zstd => 32_768,
         };
-        stored_len.checked_mul(ratio)?.checked_add(64)
+        stored_len.saturating_mul(ratio).saturating_add(64)
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn decompress(compression: Compression, stored: &Bytes, raw_len: usiz
         }
         return Ok(stored.clone());
     }
-    if compression.raw_len_max(stored.len()).is_some_and(|max| raw_len > max) {
+    if raw_len > compression.raw_len_max(stored.len()) {
         let what = format!("{} bytes of {compression} cannot hold the declared {raw_len}", stored.len());
         return Err(Damage::new(0, what));
     }

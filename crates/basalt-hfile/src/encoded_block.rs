@@ -8,7 +8,7 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use crate::cells::CellBlock;
-use crate::encoding::cursor::CellCursor;
+use crate::encoding::cursor::{CellCursor, RowMarks};
 use crate::encoding::{DecodeContext, Encoding};
 use crate::error::{Damage, Error, Result};
 use crate::file::FileRead;
@@ -22,9 +22,20 @@ pub struct EncodedBlock {
     pub(crate) encoding: Encoding,
     pub(crate) body: Bytes,
     pub(crate) context: DecodeContext,
+    marks: Arc<RowMarks>,
 }
 
 impl EncodedBlock {
+    pub(crate) fn new(
+        file: Arc<dyn FileRead>,
+        offset: u64,
+        encoding: Encoding,
+        body: Bytes,
+        context: DecodeContext,
+    ) -> Self {
+        Self { file, offset, encoding, body, context, marks: Arc::default() }
+    }
+
     /// All cells.
     pub fn decode(&self) -> Result<CellBlock> {
         let block = self.encoding.implementation().decode(&self.body, &self.context);
@@ -40,7 +51,9 @@ impl EncodedBlock {
     /// A cursor before the first cell.
     pub fn cursor(&self) -> Result<BlockCursor> {
         let cursor = self.encoding.implementation().cursor(&self.body, &self.context);
-        Ok(BlockCursor { cursor: cursor.map_err(|damage| self.corrupt(damage))?, block: self.clone() })
+        let mut cursor = cursor.map_err(|damage| self.corrupt(damage))?;
+        cursor.share(&self.marks);
+        Ok(BlockCursor { cursor, block: self.clone() })
     }
 
     /// Memory that the block holds, in bytes.

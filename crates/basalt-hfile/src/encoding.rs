@@ -17,6 +17,8 @@ mod none;
 mod prefix;
 pub(crate) mod raw_cells;
 mod raw_cursor;
+mod raw_rows;
+mod row_form;
 mod row_index_v1;
 
 use std::cmp::Ordering;
@@ -174,16 +176,24 @@ impl CellStep {
 }
 
 /// Length of the common prefix.
-#[inline]
+#[inline(always)]
 fn common_len(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
     let (a, b) = (&a[..len], &b[..len]);
     let mut at = 0;
-    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-        if x != y {
-            break;
+    while let (Some(x), Some(y)) = (a[at..].first_chunk(), b[at..].first_chunk()) {
+        let different = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if different != 0 {
+            return at + different.trailing_zeros() as usize / 8;
         }
         at += 8;
+    }
+    if let (Some(x), Some(y)) = (a[at..].first_chunk(), b[at..].first_chunk()) {
+        let different = u32::from_le_bytes(*x) ^ u32::from_le_bytes(*y);
+        if different != 0 {
+            return at + different.trailing_zeros() as usize / 8;
+        }
+        at += 4;
     }
     at + a[at..].iter().zip(&b[at..]).take_while(|(x, y)| x == y).count()
 }

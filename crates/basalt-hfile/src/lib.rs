@@ -24,12 +24,15 @@ pub mod encoding;
 pub mod error;
 pub mod file;
 pub mod file_info;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod index;
 pub mod key;
 pub mod options;
 pub mod reader;
 pub mod tools;
 pub mod trailer;
+#[cfg(feature = "typed")]
 pub mod typed;
 pub mod varint;
 pub mod writer;

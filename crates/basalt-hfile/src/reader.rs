@@ -202,7 +202,7 @@ impl HFileReader {
         let parts = self.payload(&block).and_then(|payload| split_encoding(&block.header, &payload));
         let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
         let (offset, context) = (pointer.offset, self.decode_context());
-        Ok(EncodedBlock { file: self.file.clone(), offset, encoding, body, context })
+        Ok(EncodedBlock::new(self.file.clone(), offset, encoding, body, context))
     }
 
     /// A checksum does not bind a block to its place, its previous offset does: no two blocks of a chain have

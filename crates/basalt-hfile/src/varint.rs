@@ -39,20 +39,44 @@ pub fn write_leb(out: &mut Vec<u8>, mut value: u32) {
 }
 
 /// Reads a VLONG at the start of `bytes`: the value and its length.
-#[inline]
+#[inline(always)]
 pub fn read_vlong(bytes: &[u8]) -> Option<(i64, usize)> {
     let first = *bytes.first()? as i8;
     if first >= -112 {
         return Some((first.into(), 1));
     }
+    // Two bytes hold every number below 256, three those below 65,536: what neighbouring cells have in common is the
+    // length, so the processor guesses this right.
+    match bytes {
+        [0x8f, byte, ..] => Some((i64::from(*byte), 2)),
+        [0x8e, high, low, ..] => Some((i64::from(*high) << 8 | i64::from(*low), 3)),
+        _ => read_long_vlong(bytes),
+    }
+}
+
+fn read_long_vlong(bytes: &[u8]) -> Option<(i64, usize)> {
+    let first = *bytes.first()? as i8;
     let (negative, len) =
         if first >= -120 { (false, -112 - i32::from(first)) } else { (true, -120 - i32::from(first)) };
     let len = len as usize;
-    let mut value = 0u64;
-    for &byte in bytes.get(1..1 + len)? {
-        value = value << 8 | u64::from(byte);
-    }
+    let value = match bytes.get(1..).and_then(|rest| rest.first_chunk()) {
+        Some(eight) => u64::from_be_bytes(*eight) >> (64 - 8 * len as u32),
+        None => bytes.get(1..1 + len)?.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    };
     Some((if negative { !(value as i64) } else { value as i64 }, 1 + len))
+}
+
+/// The length of the VLONG at `at`, unread.
+#[inline(always)]
+pub(crate) fn vlong_len_at(bytes: &[u8], at: usize) -> Option<usize> {
+    // Branches, where arithmetic would do: they are guessed right, and the next cell need not wait for this byte.
+    match *bytes.get(at)? as i8 {
+        -112.. => Some(1),
+        -113 => Some(2),
+        -114 => Some(3),
+        first if first >= -120 => Some((-111 - i32::from(first)) as usize),
+        first => Some((-119 - i32::from(first)) as usize),
+    }
 }
 
 /// Bytes that `value` takes as a VLONG.

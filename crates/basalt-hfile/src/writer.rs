@@ -16,7 +16,7 @@ use crate::bloom::{BloomKind, BloomWriter, GeneralBloom};
 use crate::compression::Compressor;
 use crate::encoding::delta::tags_are_whole;
 use crate::encoding::raw_cells::raw_cell_len;
-use crate::encoding::{BlockEncoder, CellLayout, CellStep, Encoding};
+use crate::encoding::{BlockEncoder, CellLayout, CellStep, Encoding, same_bytes};
 use crate::error::{Error, Result};
 use crate::file::FileWrite;
 use crate::file_info::{FileInfo, keys};
@@ -194,35 +194,50 @@ impl<W: FileWrite> HFileWriter<W> {
     /// Appends a cell that does not sort before the last one.
     pub fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
         self.check_limits(&cell)?;
-        let step = self.step_to(&cell)?;
-        let (new_row, new_column) =
-            step.as_ref().map_or((true, true), |step| (step.new_row, step.new_column));
+        if self.stats.cells == 0 {
+            self.add_to_blooms(&cell, true, true);
+            self.block_key = FlatKey::of(&cell).to_vec();
+            self.encode(&cell, None, true);
+            return Ok(());
+        }
+        let last = self.last_key.key();
+        if !same_bytes(last.family, cell.family) {
+            return Err(two_families(last.family, cell.family));
+        }
+        let step = CellStep::between(&last, &cell);
+        if step.order.is_gt() {
+            return Err(order_error(&last, &cell));
+        }
+        self.add_to_blooms(&cell, step.new_row, step.new_column);
+        if step.order.is_ne() && self.block_is_full() {
+            self.finish_block()?;
+            self.block_key = separator(&self.last_key.key(), &FlatKey::of(&cell));
+            self.encode(&cell, None, step.new_row);
+        } else {
+            self.encode(&cell, Some(&step), step.new_row);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn add_to_blooms(&mut self, cell: &CellRef<'_>, new_row: bool, new_column: bool) {
         if let Some(bloom) = &mut self.general_bloom {
-            bloom.add(&cell, new_row, new_column);
+            bloom.add(cell, new_row, new_column);
         }
         if matches!(cell.cell_type, CellType::DeleteFamily | CellType::DeleteFamilyVersion) {
             self.add_to_delete_bloom(cell.row);
         }
-        if step.as_ref().is_some_and(|step| step.order.is_ne()) && self.block_is_full() {
-            self.finish_block()?;
-        }
-        if self.block_cells == 0 {
-            self.block_key = self.index_key(&cell);
-        }
-        self.last_key.set(&cell, new_row);
-        let raw_len = raw_cell_len(&cell, self.layout);
-        let in_block = step.as_ref().filter(|_| self.block_cells > 0);
-        self.encoder.append(&cell, &self.last_key.bytes, in_block, &mut self.block);
-        self.block_raw_bytes += raw_len;
-        self.block_cells += 1;
-        self.stats.add(&cell, &self.last_key.bytes, raw_len, new_row);
-        Ok(())
     }
 
-    /// The index key of a block that begins with `cell`.
-    fn index_key(&self, cell: &CellRef<'_>) -> Vec<u8> {
-        let first = FlatKey::of(cell);
-        if self.stats.cells == 0 { first.to_vec() } else { separator(&self.last_key.key(), &first) }
+    /// Adds the cell to the block being filled; `step` is `None` for its first.
+    #[inline(always)]
+    fn encode(&mut self, cell: &CellRef<'_>, step: Option<&CellStep>, new_row: bool) {
+        self.last_key.set(cell, new_row);
+        let raw_len = raw_cell_len(cell, self.layout);
+        self.encoder.append(cell, &self.last_key.bytes, step, &mut self.block);
+        self.block_raw_bytes += raw_len;
+        self.block_cells += 1;
+        self.stats.add(cell, &self.last_key.bytes, raw_len, new_row);
     }
 
     #[inline]
@@ -235,23 +250,6 @@ impl<W: FileWrite> HFileWriter<W> {
             && cell.seq.0 <= i64::MAX as u64
             && (cell.tags.is_empty() || self.layout.with_tags && tags_are_whole(cell.tags));
         if fits { Ok(()) } else { Err(limit_error(cell)) }
-    }
-
-    /// How the cell stands to the last one; `None` for the first.
-    #[inline]
-    fn step_to(&self, cell: &CellRef<'_>) -> Result<Option<CellStep>> {
-        if self.stats.cells == 0 {
-            return Ok(None);
-        }
-        let last = self.last_key.key();
-        if last.family != cell.family {
-            return Err(two_families(last.family, cell.family));
-        }
-        let step = CellStep::between(&last, cell);
-        if step.order.is_gt() {
-            return Err(Error::Order { previous: last.to_string(), current: FlatKey::of(cell).to_string() });
-        }
-        Ok(Some(step))
     }
 
     fn add_to_delete_bloom(&mut self, row: &[u8]) {
@@ -378,6 +376,11 @@ fn bloom_info(bloom: &GeneralBloom, info: &mut FileInfo) {
     if let BloomKind::RowPrefix(len) = bloom.kind() {
         info.set(keys::BLOOM_FILTER_PARAM, len.to_be_bytes());
     }
+}
+
+#[cold]
+fn order_error(last: &FlatKey<'_>, cell: &CellRef<'_>) -> Error {
+    Error::Order { previous: last.to_string(), current: FlatKey::of(cell).to_string() }
 }
 
 #[cold]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use basalt_hfile::{
-    BloomKind, Compression, Encoding, Error, HFileReader, HFileWriter, MemoryFile, ReadOptions,
+    BloomKind, Checksum, Compression, Encoding, Error, HFileReader, HFileWriter, MemoryFile, ReadOptions,
     WriterOptions, tools,
 };
 use basalt_model::{CellRef, CellType, Seq};
@@ -70,6 +70,7 @@ fn all_options() -> Vec<WriterOptions> {
         all.push(WriterOptions {
             encoding,
             bloom,
+            checksum: if encoding == Encoding::RowIndexV1 { Checksum::Crc32 } else { Checksum::Crc32c },
             tags_compressed: encoding == Encoding::Prefix,
             ..Default::default()
         });

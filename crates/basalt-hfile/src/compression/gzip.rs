@@ -5,36 +5,40 @@
 //! 1f 8b 08 00 00000000 00 00 | raw deflate | u32 CRC32 | u32 size     (little-endian)
 //! ```
 
-use flate2::{Compress, Compression as Level, Decompress, FlushCompress, FlushDecompress, Status};
+use std::cell::RefCell;
+
+use libdeflater::{CompressionLvl, Compressor as Deflate, DecompressionError, Decompressor as Inflate};
 
 use crate::error::Damage;
 
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0];
 const TRAILER_LEN: usize = 8;
-const LEVEL_DEFAULT: u32 = 6;
+const LEVEL_DEFAULT: i32 = 6;
+/// libdeflate's highest level.
+const LEVEL_MAX: i32 = 12;
+
+thread_local! {
+    /// Its tables are some kilobytes, and need no preparation from block to block.
+    static INFLATE: RefCell<Inflate> = RefCell::new(Inflate::new());
+}
 
 pub(super) struct Compressor {
-    deflate: Compress,
+    deflate: Deflate,
 }
 
 impl Compressor {
     pub(super) fn new(level: Option<i32>) -> Self {
-        let level = level.map_or(LEVEL_DEFAULT, |level| level.clamp(0, 9) as u32);
-        Self { deflate: Compress::new(Level::new(level), false) }
+        let level = level.unwrap_or(LEVEL_DEFAULT).clamp(0, LEVEL_MAX);
+        let level = CompressionLvl::new(level).unwrap_or_default();
+        Self { deflate: Deflate::new(level) }
     }
 
     pub(super) fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&HEADER);
-        self.deflate.reset();
-        loop {
-            let consumed = self.deflate.total_in() as usize;
-            out.reserve((raw.len() - consumed) / 2 + 64);
-            let status = self.deflate.compress_vec(&raw[consumed..], out, FlushCompress::Finish);
-            match status.expect("deflate with a fresh state and room to write cannot fail") {
-                Status::StreamEnd => break,
-                Status::Ok | Status::BufError => {}
-            }
-        }
+        let start = out.len();
+        out.resize(start + self.deflate.deflate_compress_bound(raw.len()), 0);
+        let written = self.deflate.deflate_compress(raw, &mut out[start..]);
+        out.truncate(start + written.expect("the buffer has the codec's bound"));
         out.extend_from_slice(&crc32fast::hash(raw).to_le_bytes());
         out.extend_from_slice(&(raw.len() as u32).to_le_bytes());
     }
@@ -42,23 +46,27 @@ impl Compressor {
 
 pub(super) fn decompress(stored: &[u8], raw_len: usize) -> Result<Vec<u8>, Damage> {
     let deflated_at = header_len(stored)?;
-    let mut raw = Vec::with_capacity(raw_len);
-    let mut inflate = Decompress::new(false);
-    // One byte more than declared would need a second call, which is not made.
-    let status = inflate
-        .decompress_vec(&stored[deflated_at..], &mut raw, FlushDecompress::Finish)
-        .map_err(|error| Damage::new(deflated_at, format!("not deflate: {error}")))?;
-    if status != Status::StreamEnd || raw.len() != raw_len {
-        let what = format!("the gzip member does not end at the declared {raw_len} bytes");
+    let trailer_at = stored.len().saturating_sub(TRAILER_LEN).max(deflated_at);
+    let mut raw = vec![0; raw_len];
+    let inflated = INFLATE
+        .with_borrow_mut(|inflate| inflate.deflate_decompress(&stored[deflated_at..trailer_at], &mut raw));
+    let written = inflated.map_err(|error| {
+        Damage::new(
+            deflated_at,
+            match error {
+                DecompressionError::BadData => "not deflate",
+                DecompressionError::InsufficientSpace => "the gzip member does not end at the declared size",
+            },
+        )
+    })?;
+    if written != raw_len {
+        let what = format!("the gzip member ends at {written} of the declared {raw_len} bytes");
         return Err(Damage::new(deflated_at, what));
     }
-    let trailer_at = deflated_at + inflate.total_in() as usize;
-    let trailer =
-        stored.get(trailer_at..trailer_at + TRAILER_LEN).filter(|_| stored.len() == trailer_at + TRAILER_LEN);
     let mut expected = [0; TRAILER_LEN];
     expected[..4].copy_from_slice(&crc32fast::hash(&raw).to_le_bytes());
     expected[4..].copy_from_slice(&(raw_len as u32).to_le_bytes());
-    if trailer != Some(&expected[..]) {
+    if stored[trailer_at..] != expected {
         return Err(Damage::new(trailer_at, "the gzip trailer does not match the data"));
     }
     Ok(raw)

@@ -3,16 +3,40 @@
 //!
 //! | encoding | seek | backward |
 //! |---|---|---|
-//! | NONE | walks over lengths and rows | remembers where cells began |
+//! | NONE | walks over lengths and rows; from its second seek on, a cached block knows where some rows begin ([`RowMarks`]) | remembers where cells began |
 //! | ROW_INDEX_V1 | binary search over row offsets, then within the row | as NONE within a row, by offset between rows |
 //! | PREFIX, DIFF, FAST_DIFF | decodes from the start of the block, or from where it is | keeps the cells it decoded |
 //!
 //! [`crate::HFileReader::read_block`] is the way to read many cells; this is the way to read a few.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
 use basalt_model::CellRef;
 
 use crate::error::Damage;
 use crate::key::FlatKey;
+
+/// Where some rows of a block begin, for encodings that do not store it. Made by the second seek, for the third and all that
+/// follow: a block that is read once does not pay for it. Four bytes for some 32 cells.
+#[derive(Debug, Default)]
+pub(crate) struct RowMarks {
+    sought: AtomicBool,
+    offsets: OnceLock<Vec<u32>>,
+}
+
+impl RowMarks {
+    /// The offsets, ascending, or none yet.
+    pub(super) fn offsets(&self, make: impl FnOnce() -> Vec<u32>) -> &[u32] {
+        if let Some(offsets) = self.offsets.get() {
+            return offsets;
+        }
+        if !self.sought.swap(true, Relaxed) {
+            return &[];
+        }
+        self.offsets.get_or_init(make)
+    }
+}
 
 /// A position in a block: before the first cell, at a cell, or behind the last.
 pub(crate) trait CellCursor: Send {
@@ -27,4 +51,7 @@ pub(crate) trait CellCursor: Send {
 
     /// The cell at the position; `None` before the first and behind the last.
     fn cell(&self) -> Option<CellRef<'_>>;
+
+    /// Lets the cursor use what cursors over the same block found out.
+    fn share(&mut self, _marks: &Arc<RowMarks>) {}
 }

@@ -16,6 +16,7 @@
 
 mod cursor;
 mod read;
+mod rows;
 mod tags;
 mod write;
 
@@ -23,5 +24,6 @@ pub(super) use cursor::DeltaCursor;
 pub(super) use read::{
     DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, key_len, read_be, read_key_part, read_le,
 };
-pub(crate) use tags::tags_are_whole;
+pub(super) use rows::{KnownHead, RowHead, read_flagged_row_head};
+pub(crate) use tags::{TagReader, tags_are_whole};
 pub(super) use write::{DeltaBlock, write_key_part};

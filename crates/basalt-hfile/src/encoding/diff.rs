@@ -18,13 +18,17 @@
 //! r1/f:a/0x18bcfe568fa/Put = v1    0f 07 fa 7631 04                     same everything, difference 250
 //! ```
 
+use std::ops::Range;
+
 use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::cursor::CellCursor;
-use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCell, NewName};
+use super::delta::{
+    self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, KnownHead, NewCell, NewName, RowHead,
+};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
-use crate::cells::CellBlock;
+use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
 use crate::varint::{read_leb, write_leb};
@@ -136,10 +140,9 @@ impl DeltaFormat for Diff {
     }
 
     #[inline(always)]
-    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell> {
+    fn read(body: &[u8], at: usize, last: Option<&CellSlot>, family: &Range<usize>) -> Option<NewCell> {
         let flag = *body.get(at)?;
         let mut at = at + 1;
-        let last = cells.last();
         let key_len = if flag & SAME_KEY_LEN != 0 {
             delta::key_len(last?)
         } else {
@@ -158,31 +161,47 @@ impl DeltaFormat for Diff {
         at += leb_len;
         let (name, mut at) = match last {
             Some(last) => delta::read_key_part(body, at, last, key_len, common as usize)?,
-            None => first_name(body, at, &cells.family, key_len).filter(|_| common == 0)?,
+            None => first_name(body, at, family, key_len).filter(|_| common == 0)?,
         };
-        let number_len = usize::from(flag >> 4 & 7) + 1;
-        let number = delta::read_le(body, at, number_len)? as i64;
-        at += number_len;
-        let number = if flag & NEGATE != 0 { number.wrapping_neg() } else { number };
-        let timestamp = if flag & IS_DIFFERENCE != 0 { last?.timestamp.wrapping_sub(number) } else { number };
+        let last_timestamp = last.map_or(0, |last| last.timestamp);
+        let timestamp = Self::read_timestamp(body, at, flag, last_timestamp)?;
+        let timestamp_at = at..at + number_bytes(flag);
+        at = timestamp_at.end;
+        if flag & IS_DIFFERENCE != 0 {
+            last?;
+        }
         let cell_type = if flag & SAME_TYPE != 0 {
             last?.cell_type.code()
         } else {
             at += 1;
             *body.get(at - 1)?
         };
-        Some(NewCell { name, timestamp, cell_type, value: at..at + value_len, tail_at: at + value_len })
+        let value = at..at + value_len;
+        Some(NewCell { name, timestamp, timestamp_at, cell_type, value, tail_at: at + value_len })
     }
+
+    #[inline(always)]
+    fn read_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead> {
+        delta::read_flagged_row_head(body, at, known)
+    }
+
+    #[inline(always)]
+    fn read_timestamp(body: &[u8], at: usize, flag: u8, last: i64) -> Option<i64> {
+        let number = delta::read_le(body, at, number_bytes(flag))? as i64;
+        let number = if flag & NEGATE != 0 { number.wrapping_neg() } else { number };
+        Some(if flag & IS_DIFFERENCE != 0 { last.wrapping_sub(number) } else { number })
+    }
+}
+
+/// Bytes of the number that stands for the timestamp.
+#[inline(always)]
+fn number_bytes(flag: u8) -> usize {
+    usize::from(flag >> 4 & 7) + 1
 }
 
 /// The name of a block's first cell: row with its length, and qualifier; the family was before.
 #[inline]
-fn first_name(
-    body: &[u8],
-    at: usize,
-    family: &std::ops::Range<usize>,
-    key_len: usize,
-) -> Option<(NewName, usize)> {
+fn first_name(body: &[u8], at: usize, family: &Range<usize>, key_len: usize) -> Option<(NewName, usize)> {
     let row_len = u16::from_be_bytes(*body.get(at..)?.first_chunk()?);
     let qualifier_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize + family.len())?;
     let qualifier_at = at + 2 + row_len as usize;

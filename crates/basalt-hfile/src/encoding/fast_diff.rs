@@ -16,13 +16,17 @@
 //! r1/f:a/0x18bcfe568fa/Put = v1    7e 07 68fa 04         6 bytes of the timestamp, all else the same
 //! ```
 
+use std::ops::Range;
+
 use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::cursor::CellCursor;
-use super::delta::{self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, NewCell, NewName};
+use super::delta::{
+    self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, KnownHead, NewCell, NewName, RowHead,
+};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
-use crate::cells::CellBlock;
+use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::varint::{read_leb, write_leb};
 
@@ -127,8 +131,8 @@ impl DeltaFormat for FastDiff {
     }
 
     #[inline(always)]
-    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell> {
-        let Some(last) = cells.last() else { return read_first(body, at) };
+    fn read(body: &[u8], at: usize, last: Option<&CellSlot>, _family: &Range<usize>) -> Option<NewCell> {
+        let Some(last) = last else { return read_first(body, at) };
         let flag = *body.get(at)?;
         let mut at = at + 1;
         let key_len = if flag & SAME_KEY_LEN != 0 {
@@ -148,11 +152,9 @@ impl DeltaFormat for FastDiff {
         let (common, leb_len) = read_leb(&body[at..])?;
         at += leb_len;
         let (name, mut at) = delta::read_key_part(body, at, last, key_len, common as usize)?;
-        let kept = usize::from(flag & TIMESTAMP_COMMON);
-        let stored = delta::read_be(body, at, 8 - kept)?;
-        at += 8 - kept;
-        let low = u64::MAX >> (8 * kept);
-        let timestamp = (last.timestamp as u64 & !low | stored) as i64;
+        let timestamp = Self::read_timestamp(body, at, flag, last.timestamp)?;
+        let timestamp_at = at..at + 8 - usize::from(flag & TIMESTAMP_COMMON);
+        at = timestamp_at.end;
         let cell_type = if flag & SAME_TYPE != 0 {
             last.cell_type.code()
         } else {
@@ -166,7 +168,20 @@ impl DeltaFormat for FastDiff {
             at += value_len;
             at - value_len..at
         };
-        Some(NewCell { name, timestamp, cell_type, value, tail_at: at })
+        Some(NewCell { name, timestamp, timestamp_at, cell_type, value, tail_at: at })
+    }
+
+    #[inline(always)]
+    fn read_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead> {
+        delta::read_flagged_row_head(body, at, known)
+    }
+
+    #[inline(always)]
+    fn read_timestamp(body: &[u8], at: usize, flag: u8, last: i64) -> Option<i64> {
+        let kept = usize::from(flag & TIMESTAMP_COMMON);
+        let stored = delta::read_be(body, at, 8 - kept)?;
+        let low = u64::MAX >> (8 * kept);
+        Some((last as u64 & !low | stored) as i64)
     }
 }
 
@@ -188,6 +203,7 @@ fn read_first(body: &[u8], at: usize) -> Option<NewCell> {
     Some(NewCell {
         name: NewName::Whole { common: 0, rest: at..value_at - 9 },
         timestamp: i64::from_be_bytes(*suffix.first_chunk()?),
+        timestamp_at: value_at - 9..value_at - 1,
         cell_type: suffix[8],
         value: value_at..value_at + value_len as usize,
         tail_at: value_at + value_len as usize,

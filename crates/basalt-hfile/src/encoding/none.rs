@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::cursor::CellCursor;
 use super::raw_cells::{decode_raw_cells, write_raw_cell};
-use super::raw_cursor::{NoRowOffsets, RawCursor};
+use super::raw_cursor::{RawCursor, WalkedRows};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -23,11 +23,11 @@ impl BlockEncoding for None {
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
-        RawCursor::new(body.clone(), NoRowOffsets, context).decode_row(row)
+        RawCursor::new(body.clone(), WalkedRows::default(), context).decode_row(row)
     }
 
     fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
-        Ok(Box::new(RawCursor::new(body.clone(), NoRowOffsets, context)))
+        Ok(Box::new(RawCursor::new(body.clone(), WalkedRows::default(), context)))
     }
 }
 

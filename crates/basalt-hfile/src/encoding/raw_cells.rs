@@ -11,11 +11,12 @@
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
-use super::{CellLayout, DecodeContext, same_bytes};
+use super::raw_rows::{RawRows, Target};
+use super::{CellLayout, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
-use crate::varint::{read_vlong, vlong_len, write_vlong};
+use crate::varint::{read_vlong, vlong_len, vlong_len_at, write_vlong};
 
 /// Bytes of a cell in this form: what block sizes count.
 #[inline]
@@ -66,26 +67,73 @@ fn decode<const TAGS: bool, const SEQ: bool>(
     let mut slots = Vec::with_capacity(expected);
     let mut row_starts = Vec::with_capacity(expected / 2 + 1);
     let mut plain = true;
-    // Row with its length, and family length to qualifier, of the previous cell.
-    let (mut last_row, mut last_column) = (&bytes[..0], &bytes[..0]);
+    let (mut last_row, mut last_column) = (Name::default(), Name::default());
+    let mut regular = RawRows::default();
     let mut at = 0;
     while at < bytes.len() {
         let cell = parse_raw_cell::<TAGS, SEQ>(bytes, at).ok_or_else(|| explain(bytes, at))?;
-        let (row, column) = cell.key.split_at(2 + cell.row_len as usize);
-        let column = &column[..column.len() - 9];
-        if !same_bytes(row, last_row) {
+        let row = Name::new(bytes, at + 10, cell.row_len.into());
+        if !row.is(&last_row, bytes) {
+            let seq_override = context.seq_override;
+            let mut target = Target { slots: &mut slots, row_starts: &mut row_starts, seq_override };
+            let end = regular.decode::<TAGS, SEQ>(bytes, at, &mut target);
+            if end > at {
+                at = end;
+                // The row that was decoded last takes the place of the one before.
+                if let Some(last) = slots.last() {
+                    last_row = Name::new(bytes, last.key as usize + 2, last.row_len.into());
+                    last_column = column_name(bytes, last);
+                }
+                continue;
+            }
             row_starts.push(slots.len() as u32);
             last_row = row;
-        } else if same_bytes(column, last_column) {
-            plain = false;
+            last_column = Name::default();
         }
+        let slot = cell.slot(at, context.seq_override);
+        let column = column_name(bytes, &slot);
+        plain &= cell.cell_type == CellType::Put && !column.is(&last_column, bytes);
         last_column = column;
-        plain &= cell.cell_type == CellType::Put;
-        slots.push(cell.slot(at, context.seq_override));
+        slots.push(slot);
         at = cell.end;
     }
     let tags = if TAGS { data.clone() } else { Bytes::new() };
     Ok(CellBlock { keys: data.clone(), values: data.clone(), tags, slots, row_starts, plain })
+}
+
+/// Family length, family and qualifier.
+#[inline(always)]
+fn column_name(bytes: &[u8], slot: &CellSlot) -> Name {
+    let at = slot.key as usize + 2 + slot.row_len as usize;
+    Name::new(bytes, at, 1 + slot.family_len as usize + slot.qualifier_len as usize)
+}
+
+/// A row or a column of a cell, to be compared with that of the next: its first eight bytes as a number decide
+/// nearly always, and no `memcmp` is called.
+#[derive(Clone, Copy, Default)]
+struct Name {
+    at: usize,
+    len: usize,
+    first: u64,
+}
+
+impl Name {
+    /// The `len` bytes at `at`. Every name in a parsed cell has eight bytes of the key behind its start: timestamp
+    /// and type end it.
+    #[inline(always)]
+    fn new(bytes: &[u8], at: usize, len: usize) -> Self {
+        let first = bytes[at..].first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+        let beyond = 64 - 8 * len.min(8) as u32;
+        Self { at, len, first: first.checked_shr(beyond).unwrap_or(0) }
+    }
+
+    #[inline(always)]
+    fn is(&self, other: &Self, bytes: &[u8]) -> bool {
+        self.first == other.first
+            && self.len == other.len
+            && (self.len <= 8
+                || bytes[self.at + 8..self.at + self.len] == bytes[other.at + 8..other.at + other.len])
+    }
 }
 
 /// The cells of `row`, the first of which begins at `start` if there is any.
@@ -108,11 +156,11 @@ pub(super) fn decode_raw_row(
     let mut at = start;
     while at < data.len() {
         let cell = parse(data, at).ok_or_else(|| explain(data, at))?;
-        let row_end = 2 + cell.row_len as usize;
-        if cell.key[2..row_end] != *row {
+        let (row_end, key) = (2 + cell.row_len as usize, cell.key(data));
+        if key[2..row_end] != *row {
             break;
         }
-        let column = Some(&cell.key[row_end..cell.key.len() - 9]);
+        let column = Some(&key[row_end..key.len() - 9]);
         plain &= cell.cell_type == CellType::Put && column != last_column;
         last_column = column;
         slots.push(cell.slot(at, context.seq_override));
@@ -148,7 +196,7 @@ pub(super) fn skim<const TAGS: bool, const SEQ: bool>(
             at += 2 + usize::from(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
         }
         if SEQ {
-            at += read_vlong(bytes.get(at..)?)?.1;
+            at += vlong_len_at(bytes, at)?;
         }
     }
     (at == bytes.len()).then_some(at)
@@ -162,8 +210,9 @@ fn row_prefix(row: &[u8]) -> u64 {
 }
 
 /// A cell taken apart; offsets count from the start of the cells.
-pub(crate) struct RawCell<'a> {
-    pub(crate) key: &'a [u8],
+#[derive(Clone, Copy)]
+pub(crate) struct RawCell {
+    pub(crate) key_len: usize,
     pub(crate) row_len: u16,
     pub(crate) family_len: u8,
     pub(crate) qualifier_len: u32,
@@ -177,7 +226,7 @@ pub(crate) struct RawCell<'a> {
     pub(crate) end: usize,
 }
 
-impl RawCell<'_> {
+impl RawCell {
     #[inline(always)]
     fn slot(&self, at: usize, seq_override: Option<Seq>) -> CellSlot {
         CellSlot {
@@ -194,36 +243,44 @@ impl RawCell<'_> {
             seq: seq_override.unwrap_or(self.seq),
         }
     }
+
+    /// The flat key.
+    pub(crate) fn key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.value_at - self.key_len..self.value_at]
+    }
 }
 
 /// The cell at `at`, every length checked; `None` if one does not fit.
 #[inline(always)]
-pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(
-    bytes: &[u8],
-    at: usize,
-) -> Option<RawCell<'_>> {
-    let rest = bytes.get(at..)?;
-    let head = rest.first_chunk::<10>()?;
-    let key_len = u32::from_be_bytes([head[0], head[1], head[2], head[3]]) as usize;
-    let value_len = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(bytes: &[u8], at: usize) -> Option<RawCell> {
+    // The shortest cell has 21 bytes: both lengths, the row's, and what follows are two loads.
+    let head = bytes.get(at..)?.first_chunk::<16>()?;
+    let lengths = u64::from_be_bytes(*head.first_chunk()?);
+    let (key_len, value_len) = ((lengths >> 32) as usize, lengths as u32);
     let row_len = u16::from_be_bytes([head[8], head[9]]);
-    let key = rest[8..].get(..key_len)?;
-    let names_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize)?;
-    let family_len = key[2 + row_len as usize];
-    let qualifier_len = names_len.checked_sub(family_len as usize)? as u32;
-    let suffix = key.last_chunk::<9>()?;
-    let timestamp = i64::from_be_bytes(*suffix.first_chunk()?);
-    let cell_type = CellType::from_code(suffix[8])?;
     let value_at = at + 8 + key_len;
     let mut end = value_at + value_len as usize;
+    // Neither sum can overflow: each part has 32 bits at most.
+    let names_len = key_len.wrapping_sub(KEY_OVERHEAD + row_len as usize);
+    if end > bytes.len() || names_len > key_len || row_len == 0 {
+        return None;
+    }
+    let family_len = bytes[at + 10 + row_len as usize];
+    let qualifier_len = names_len.wrapping_sub(family_len as usize);
+    if qualifier_len > names_len {
+        return None;
+    }
+    let suffix = bytes[value_at - 9..].first_chunk::<9>()?;
+    let timestamp = i64::from_be_bytes(*suffix.first_chunk()?);
+    let cell_type = CellType::from_code(suffix[8])?;
     let (mut tags_at, mut tags_len) = (0, 0);
     if TAGS {
-        tags_len = u16::from_be_bytes(*bytes.get(end..)?.first_chunk()?);
+        tags_len = u16::from_be_bytes(*bytes[end..].first_chunk()?);
         tags_at = end + 2;
         end = tags_at + tags_len as usize;
-    }
-    if end > bytes.len() || row_len == 0 {
-        return None;
+        if end > bytes.len() {
+            return None;
+        }
     }
     let mut seq = Seq(0);
     if SEQ {
@@ -231,8 +288,9 @@ pub(crate) fn parse_raw_cell<const TAGS: bool, const SEQ: bool>(
         seq = Seq(u64::try_from(number).ok()?);
         end += len;
     }
+    let qualifier_len = qualifier_len as u32;
     Some(RawCell {
-        key,
+        key_len,
         row_len,
         family_len,
         qualifier_len,

@@ -1,38 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The cursor over cells in raw form: NONE, and ROW_INDEX_V1 with its row offsets.
 
+use std::sync::Arc;
+
 use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::DecodeContext;
-use super::cursor::CellCursor;
+use super::cursor::{CellCursor, RowMarks};
 use super::raw_cells::{RawCell, decode_raw_row, explain, parse_raw_cell, skim};
 use crate::cells::CellBlock;
 use crate::error::Damage;
 use crate::key::FlatKey;
 
-/// Where rows begin, by binary search: ROW_INDEX_V1's offsets.
+/// Where rows begin, all or some of them, in order.
 pub(super) trait RowOffsets: Send {
-    /// Offset of the last row that is not above `row`, or 0.
-    fn at_or_before(&self, data: &[u8], row: &[u8]) -> Option<usize>;
-    /// Offset of the last row that begins before `offset`, or 0.
-    fn before(&self, offset: usize) -> usize;
-}
+    /// How many are known.
+    fn len(&self, cells: &Cells<'_>) -> usize;
 
-/// The plain form knows only that the first row begins at 0.
-pub(super) struct NoRowOffsets;
+    /// Offset `index`.
+    fn offset(&self, index: usize) -> usize;
 
-impl RowOffsets for NoRowOffsets {
-    fn at_or_before(&self, _data: &[u8], _row: &[u8]) -> Option<usize> {
-        Some(0)
+    /// Uses what other cursors over the same block found out.
+    fn share(&mut self, _marks: &Arc<RowMarks>) {}
+
+    /// The last known row that is not above `row`, or 0; `None` if an offset lies outside the cells.
+    fn at_or_before(&self, cells: &Cells<'_>, row: &[u8]) -> Option<usize> {
+        let not_above = |offset: usize| {
+            let row_len = u16::from_be_bytes(*cells.data.get(offset + 8..)?.first_chunk()?);
+            Some(cells.data.get(offset + 10..)?.get(..row_len.into())? <= row)
+        };
+        self.last(cells, not_above)
     }
 
-    fn before(&self, _offset: usize) -> usize {
-        0
+    /// The last known row that begins before `offset`, or 0.
+    fn before(&self, cells: &Cells<'_>, offset: usize) -> usize {
+        self.last(cells, |start| Some(start < offset)).unwrap_or(0)
+    }
+
+    /// The last offset for which `below` is true, or 0.
+    fn last(&self, cells: &Cells<'_>, below: impl Fn(usize) -> Option<bool>) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len(cells));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if below(self.offset(middle))? {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low.checked_sub(1).map_or(0, |index| self.offset(index)))
     }
 }
 
-type Parse = for<'a> fn(&'a [u8], usize) -> Option<RawCell<'a>>;
+/// The cells of a block, and how to read one.
+pub(super) struct Cells<'a> {
+    data: &'a [u8],
+    parse: Parse,
+}
+
+/// Rows that were found by walking over them.
+#[derive(Default)]
+pub(super) struct WalkedRows(Option<Arc<RowMarks>>);
+
+/// Cells between two marks, at least.
+const MARK_CELLS: usize = 32;
+
+impl RowOffsets for WalkedRows {
+    fn len(&self, cells: &Cells<'_>) -> usize {
+        self.0.as_ref().map_or(0, |marks| marks.offsets(|| cells.marks()).len())
+    }
+
+    fn offset(&self, index: usize) -> usize {
+        self.0.as_ref().map_or(0, |marks| marks.offsets(Vec::new)[index] as usize)
+    }
+
+    fn share(&mut self, marks: &Arc<RowMarks>) {
+        self.0 = Some(Arc::clone(marks));
+    }
+}
+
+impl Cells<'_> {
+    /// Where about every 32nd cell begins, if a row begins with it. Ends where a cell is damaged: who reads it will say so.
+    fn marks(&self) -> Vec<u32> {
+        let (mut marks, mut row, mut cells, mut at) = (Vec::new(), &self.data[..0], 0, 0);
+        while let Some(cell) = (self.parse)(self.data, at) {
+            let this = &self.data[at + 10..at + 10 + cell.row_len as usize];
+            cells += 1;
+            if cells > MARK_CELLS && this != row {
+                marks.push(at as u32);
+                cells = 0;
+            }
+            (row, at) = (this, cell.end);
+        }
+        marks
+    }
+}
+
+type Parse = fn(&[u8], usize) -> Option<RawCell>;
 type Skim = for<'a> fn(&'a [u8], usize, &[u8]) -> Option<usize>;
 
 pub(super) struct RawCursor<R> {
@@ -70,16 +135,20 @@ impl<R: RowOffsets> RawCursor<R> {
 
     /// Where the first cell with a row not below `row` begins; the end of the cells if there is none.
     fn row_start(&self, row: &[u8]) -> Result<usize, Damage> {
-        let from = self.rows.at_or_before(&self.data, row);
+        let from = self.rows.at_or_before(&self.cells(), row);
         let from =
             from.ok_or_else(|| Damage::new(self.data.len(), "a row offset points outside the cells"))?;
         (self.skim)(&self.data, from, row)
             .ok_or_else(|| Damage::new(from, "a cell passes the end of the block"))
     }
 
+    fn cells(&self) -> Cells<'_> {
+        Cells { data: &self.data, parse: self.parse }
+    }
+
     fn key_at(&self, start: usize) -> Result<FlatKey<'_>, Damage> {
         let cell = (self.parse)(&self.data, start).ok_or_else(|| explain(&self.data, start))?;
-        FlatKey::parse(cell.key).ok_or_else(|| explain(&self.data, start))
+        FlatKey::parse(cell.key(&self.data)).ok_or_else(|| explain(&self.data, start))
     }
 
     /// Walks over the cell at `walked_to`.
@@ -95,7 +164,8 @@ impl<R: RowOffsets> RawCursor<R> {
     fn walk_before(&mut self) -> Result<(), Damage> {
         let end = self.starts.first().copied().unwrap_or(self.walked_to);
         let known = std::mem::take(&mut self.starts);
-        let walked_to = std::mem::replace(&mut self.walked_to, self.rows.before(end));
+        let before = self.rows.before(&self.cells(), end);
+        let walked_to = std::mem::replace(&mut self.walked_to, before);
         while self.walked_to < end {
             self.walk()?;
         }
@@ -118,6 +188,10 @@ impl<R: RowOffsets> CellCursor for RawCursor<R> {
             }
         }
         Ok(false)
+    }
+
+    fn share(&mut self, marks: &Arc<RowMarks>) {
+        self.rows.share(marks);
     }
 
     fn next(&mut self) -> Result<bool, Damage> {
@@ -155,7 +229,7 @@ impl<R: RowOffsets> CellCursor for RawCursor<R> {
         let start = *self.starts.get(self.position.checked_sub(1)?)?;
         // The cell was parsed when it was walked over.
         let cell = (self.parse)(&self.data, start)?;
-        let key = FlatKey::parse(cell.key)?;
+        let key = FlatKey::parse(cell.key(&self.data))?;
         Some(CellRef {
             row: key.row,
             family: key.family,

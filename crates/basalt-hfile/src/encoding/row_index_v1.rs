@@ -14,7 +14,7 @@ use bytes::Bytes;
 
 use super::cursor::CellCursor;
 use super::raw_cells::{decode_raw_cells, write_raw_cell};
-use super::raw_cursor::{RawCursor, RowOffsets};
+use super::raw_cursor::{Cells, RawCursor, RowOffsets};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -115,37 +115,12 @@ fn check_rows(block: &CellBlock, rows: &[u8], at: usize) -> Result<(), Damage> {
 /// The row offsets of a block, as stored.
 struct StoredRows(Bytes);
 
-impl StoredRows {
-    /// Position of the first row for which `below` is false.
-    fn partition_point(&self, mut below: impl FnMut(usize) -> Option<bool>) -> Option<usize> {
-        let (mut low, mut high) = (0, self.0.len() / 4);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if below(row_offset(&self.0, middle))? {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Some(low)
-    }
-
-    fn offset_before(&self, point: usize) -> usize {
-        point.checked_sub(1).map_or(0, |index| row_offset(&self.0, index))
-    }
-}
-
 impl RowOffsets for StoredRows {
-    fn at_or_before(&self, data: &[u8], row: &[u8]) -> Option<usize> {
-        let not_above = |offset: usize| {
-            let row_len = u16::from_be_bytes(*data.get(offset + 8..)?.first_chunk()?);
-            Some(data.get(offset + 10..)?.get(..row_len.into())? <= row)
-        };
-        Some(self.offset_before(self.partition_point(not_above)?))
+    fn len(&self, _cells: &Cells<'_>) -> usize {
+        self.0.len() / 4
     }
 
-    fn before(&self, offset: usize) -> usize {
-        let point = self.partition_point(|start| Some(start < offset));
-        point.map_or(0, |point| self.offset_before(point))
+    fn offset(&self, index: usize) -> usize {
+        row_offset(&self.0, index)
     }
 }

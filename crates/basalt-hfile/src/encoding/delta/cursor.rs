@@ -44,6 +44,11 @@ impl<F: DeltaFormat> CellCursor for DeltaCursor<F> {
         }
         let found = self.cells.step_until::<F, _>(|cells| cells.last_is_at_or_after(target))?;
         self.position = self.cells.len() + usize::from(!found);
+        // The last row may have been decoded as a whole.
+        let first = self.cells.last_row_start();
+        while found && self.position - 1 > first && self.key(self.position - 2).compare(target).is_ge() {
+            self.position -= 1;
+        }
         Ok(found)
     }
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
+use super::rows::{DeltaRows, KnownHead, RowHead};
 use super::tags::TagReader;
 use crate::cells::{CellBlock, CellSlot};
 use crate::encoding::{DecodeContext, same_bytes};
@@ -39,6 +40,8 @@ pub(in crate::encoding) enum NewName {
 pub(in crate::encoding) struct NewCell {
     pub(in crate::encoding) name: NewName,
     pub(in crate::encoding) timestamp: i64,
+    /// Where the timestamp, or what stands for it, lies in the payload.
+    pub(in crate::encoding) timestamp_at: Range<usize>,
     pub(in crate::encoding) cell_type: u8,
     pub(in crate::encoding) value: Range<usize>,
     /// Where the tail begins.
@@ -53,29 +56,39 @@ pub(in crate::encoding) trait DeltaFormat: 'static {
     /// Reads what stands before the first cell; returns where the cells begin.
     fn read_start(body: &[u8], at: usize, cells: &mut DeltaCells) -> Option<usize>;
 
-    /// Reads the head of the cell at `at`; `previous` is the slot of the cell before. `None` if it does not
-    /// fit; ranges that lie outside the payload are found by the caller.
-    fn read(body: &[u8], at: usize, cells: &DeltaCells) -> Option<NewCell>;
+    /// Reads the head of the cell at `at`; `last` is the slot of the cell before, `family` what
+    /// [`Self::read_start`] found. `None` if it does not fit; ranges that lie outside the payload are found by the caller.
+    fn read(body: &[u8], at: usize, last: Option<&CellSlot>, family: &Range<usize>) -> Option<NewCell>;
+
+    /// Reads the head of a row's first cell of which all but the row is known, up to the bytes of the row.
+    fn read_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead>;
+
+    /// The timestamp that is stored at `at` in the form that `flag`, the first byte of its cell, says.
+    fn read_timestamp(body: &[u8], at: usize, flag: u8, last: i64) -> Option<i64>;
 }
 
 /// The cells decoded so far.
 pub(in crate::encoding) struct DeltaCells {
     body: Bytes,
-    at: usize,
+    pub(super) at: usize,
     /// Raw size of the cells so far, and of all by the block's claim.
-    raw_bytes: usize,
-    raw_bytes_declared: usize,
+    pub(super) raw_bytes: usize,
+    pub(super) raw_bytes_declared: usize,
     /// Names, back to back; behind `keys_len` is scratch.
-    keys: Vec<u8>,
-    keys_len: usize,
+    pub(super) keys: Vec<u8>,
+    pub(super) keys_len: usize,
     tags: Vec<u8>,
-    slots: Vec<CellSlot>,
-    row_starts: Vec<u32>,
+    pub(super) slots: Vec<CellSlot>,
+    pub(super) row_starts: Vec<u32>,
     plain: bool,
     tag_reader: TagReader,
-    context: DecodeContext,
+    pub(super) context: DecodeContext,
     /// DIFF stores the family once, before the cells.
     pub(in crate::encoding) family: Range<usize>,
+    /// `raw_bytes` before the last row.
+    pub(super) row_raw_start: usize,
+    /// The last row was decoded as a whole.
+    in_bulk: bool,
 }
 
 /// Decodes a whole payload.
@@ -96,9 +109,10 @@ pub(in crate::encoding) fn decode_row<F: DeltaFormat>(
 ) -> Result<CellBlock, Damage> {
     let mut cells = DeltaCells::try_new::<F>(body, context)?;
     // Rows are compared once each, at their first cell.
-    let past = cells.step_until::<F, _>(|cells| cells.at_new_row() && cells.last_row() > row)?;
+    let past =
+        cells.step_until::<F, _>(|cells| (cells.in_bulk || cells.at_new_row()) && cells.last_row() > row)?;
     if past {
-        cells.drop_last();
+        cells.drop_last_row();
     }
     let found = cells.row_starts.last().copied().filter(|_| cells.last_row() == row);
     let first = found.map_or(cells.slots.len(), |start| start as usize);
@@ -138,15 +152,11 @@ impl DeltaCells {
             tag_reader: TagReader::default(),
             context: *context,
             family: 0..0,
+            row_raw_start: 0,
+            in_bulk: false,
         };
         cells.at = F::read_start(body, 4, &mut cells).ok_or_else(cut)?;
         Ok(cells)
-    }
-
-    /// The cell before the one being read; `None` for the first.
-    #[inline(always)]
-    pub(in crate::encoding) fn last(&self) -> Option<&CellSlot> {
-        self.slots.last()
     }
 
     /// The name (row length to qualifier) of a decoded cell.
@@ -154,10 +164,6 @@ impl DeltaCells {
     fn name(&self, slot: &CellSlot) -> Range<usize> {
         let len = 3 + slot.row_len as usize + slot.family_len as usize + slot.qualifier_len as usize;
         slot.key as usize..slot.key as usize + len
-    }
-
-    pub(in crate::encoding) fn name_bytes(&self, slot: &CellSlot) -> &[u8] {
-        &self.keys[self.name(slot)]
     }
 
     /// Decodes cells until `stop` says so of the last one, or the payload ends; true if it was stopped.
@@ -179,14 +185,48 @@ impl DeltaCells {
         mut stop: S,
     ) -> Result<bool, Damage> {
         let body = self.body.clone();
+        let mut rows = DeltaRows::default();
+        // Where the cells of the last row begin.
+        let mut starts = Vec::new();
+        let mut try_rows = true;
         while self.at < body.len() {
+            let before = (self.at, self.keys_len, self.raw_bytes, self.row_raw_start);
             self.step::<F, TAGS, SEQ>(&body).ok_or_else(|| self.explain::<F>())?;
+            if self.at_new_row() {
+                // Only now is it known that the row before has ended. The cell is taken back if rows that look like
+                // that one can be decoded from here on; coded tags cannot be, they have changed the dictionary.
+                if try_rows && rows.is_ready() && !self.has_coded_tags() {
+                    self.take_back(before);
+                    self.in_bulk = true;
+                    if rows.decode::<F, TAGS, SEQ>(self, &body, &starts, &mut stop) {
+                        return Ok(true);
+                    }
+                    self.in_bulk = false;
+                    try_rows = false;
+                    continue;
+                }
+                try_rows = true;
+                starts.clear();
+            }
+            starts.push(before.0);
             if stop(self) {
                 return Ok(true);
             }
         }
         self.check_end::<F>()?;
         Ok(false)
+    }
+
+    /// Forgets the last cell, which began a row; the arguments are what was before it.
+    fn take_back(&mut self, (at, keys_len, raw_bytes, row_raw_start): (usize, usize, usize, usize)) {
+        self.slots.pop();
+        self.row_starts.pop();
+        (self.at, self.keys_len, self.raw_bytes, self.row_raw_start) =
+            (at, keys_len, raw_bytes, row_raw_start);
+    }
+
+    fn has_coded_tags(&self) -> bool {
+        self.context.layout.tags_compressed && self.slots.last().is_some_and(|slot| slot.tags_len > 0)
     }
 
     /// True if the last decoded cell begins a row.
@@ -209,10 +249,20 @@ impl DeltaCells {
         }
     }
 
-    /// Takes the last cell, which began a row, out of the result.
-    fn drop_last(&mut self) {
-        self.slots.pop();
-        self.row_starts.pop();
+    /// Takes the cells of the last row out of the result.
+    fn drop_last_row(&mut self) {
+        let first = self.row_starts.pop().map_or(0, |start| start as usize);
+        self.slots.truncate(first);
+    }
+
+    /// Family length, family and qualifier of a decoded cell.
+    pub(super) fn column_bytes(&self, slot: &CellSlot) -> &[u8] {
+        &self.keys[self.name(slot)][2 + slot.row_len as usize..]
+    }
+
+    /// Index of the first cell of the last decoded row.
+    pub(super) fn last_row_start(&self) -> usize {
+        self.row_starts.last().map_or(0, |&start| start as usize)
     }
 
     /// Number of cells decoded.
@@ -259,7 +309,7 @@ impl DeltaCells {
     /// Decodes the next cell.
     #[inline(always)]
     fn step<F: DeltaFormat, const TAGS: bool, const SEQ: bool>(&mut self, body: &[u8]) -> Option<()> {
-        let head = F::read(body, self.at, self)?;
+        let head = F::read(body, self.at, self.slots.last(), &self.family)?;
         let cell_type = CellType::from_code(head.cell_type)?;
         let mut at = head.tail_at;
         let (mut tags_at, mut tags_len) = (0, 0);
@@ -289,12 +339,14 @@ impl DeltaCells {
         let name_len = self.keys_len - key;
         let tags_raw = if TAGS { 2 + tags_len as usize } else { 0 };
         let seq_raw = if SEQ { vlong_len(seq.0 as i64) } else { 0 };
+        let raw_before = self.raw_bytes;
         self.raw_bytes += 8 + name_len + 9 + head.value.len() + tags_raw + seq_raw;
         if self.raw_bytes > self.raw_bytes_declared || row_len == 0 {
             return None;
         }
         if new_row {
             self.row_starts.push(self.slots.len() as u32);
+            self.row_raw_start = raw_before;
         }
         self.plain &= cell_type == CellType::Put && !same_column;
         self.slots.push(CellSlot {

@@ -116,7 +116,7 @@ impl TagWriter {
 
 /// Reads the coded tags of one block's cells.
 #[derive(Default)]
-pub(super) struct TagReader {
+pub(crate) struct TagReader {
     /// Where each slot's tag lies in the payload.
     entries: Vec<std::ops::Range<usize>>,
     recency: Recency,
@@ -124,7 +124,7 @@ pub(super) struct TagReader {
 
 impl TagReader {
     /// Appends `len` bytes of raw tags to `out`; returns where the coded form ends.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         body: &[u8],
         mut at: usize,

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows of raw cells that have the form of the row before ([`super::row_form`]), decoded by copying its slots.
+//!
+//! 1. All bytes but those of row, timestamps, values and the ends of sequence numbers are those of the row before.
+//! 2. All cells have the same row, and it is not that of the row before.
+//! 3. Then each slot is that of the row before, moved on by the length of a row, with the timestamp and the number read.
+
+use basalt_model::{CellType, Seq};
+
+use super::row_form::{CELLS_MAX, Patience, RowForm, load};
+use crate::cells::CellSlot;
+
+/// What is read of each cell, by its offset from the start of the row.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    row: usize,
+    timestamp: usize,
+    /// Last byte of the sequence number.
+    seq: usize,
+}
+
+/// The form of the last row, and its parts.
+#[derive(Debug, Default)]
+pub(super) struct RawRows {
+    form: RowForm,
+    places: Vec<Place>,
+    row_len: usize,
+    patience: Patience,
+}
+
+/// Where decoded cells go.
+pub(super) struct Target<'a> {
+    pub(super) slots: &'a mut Vec<CellSlot>,
+    pub(super) row_starts: &'a mut Vec<u32>,
+    pub(super) seq_override: Option<Seq>,
+}
+
+impl RawRows {
+    /// Decodes the rows from `at` on that look like the last one in `target`, which ends there. Returns where the first
+    /// row begins that does not.
+    pub(super) fn decode<const TAGS: bool, const SEQ: bool>(
+        &mut self,
+        bytes: &[u8],
+        mut at: usize,
+        target: &mut Target<'_>,
+    ) -> usize {
+        let Some(&first) = target.row_starts.last() else { return at };
+        if !self.patience.is_ready() {
+            return at;
+        }
+        let begun = at;
+        if self.learn::<TAGS, SEQ>(bytes, at, &target.slots[first as usize..]) {
+            while self.decode_row::<TAGS, SEQ>(bytes, at, target).is_some() {
+                at += self.form.len();
+            }
+        }
+        self.patience.note(at > begun);
+        at
+    }
+
+    /// Takes the form of a row that ends at `end`; false if it is not fit for it.
+    fn learn<const TAGS: bool, const SEQ: bool>(
+        &mut self,
+        bytes: &[u8],
+        end: usize,
+        row: &[CellSlot],
+    ) -> bool {
+        let Some(first) = row.first().filter(|_| row.len() <= CELLS_MAX) else { return false };
+        let start = first.key as usize - 8;
+        if !self.form.reset(end - start) {
+            return false;
+        }
+        self.places.clear();
+        self.row_len = first.row_len.into();
+        for (index, slot) in row.iter().enumerate() {
+            let key = slot.key as usize - start;
+            let value = slot.value as usize - start;
+            let cell_end = row.get(index + 1).map_or(end, |next| next.key as usize - 8) - start;
+            let value_end = value + slot.value_len as usize + if TAGS { 2 } else { 0 };
+            if slot.cell_type != CellType::Put || slot.tags_len > 0 {
+                return false;
+            }
+            self.form.free(key + 2..key + 2 + self.row_len);
+            self.form.free(value - 9..value - 1);
+            self.form.free(value..value + slot.value_len as usize);
+            if SEQ {
+                self.form.free_vlong(cell_end - 1, cell_end - value_end);
+            }
+            self.places.push(Place { row: key + 2, timestamp: value - 9, seq: cell_end - 1 });
+        }
+        // Two cells of a column are versions; such rows are left to the plain way.
+        let column = |slot: &CellSlot| {
+            let at = slot.key as usize + 2 + slot.row_len as usize;
+            &bytes[at..at + 1 + slot.family_len as usize + slot.qualifier_len as usize]
+        };
+        row.windows(2).all(|pair| column(&pair[0]) != column(&pair[1]))
+    }
+
+    /// One row at `at`; `None`, and nothing is done, if it has another form.
+    #[inline(always)]
+    fn decode_row<const TAGS: bool, const SEQ: bool>(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        target: &mut Target<'_>,
+    ) -> Option<()> {
+        let len = self.form.len();
+        let row = bytes.get(at..at + len)?;
+        let model = &bytes[at - len..at];
+        if !self.form.fits(model, row) || !self.is_one_new_row(model, row) {
+            return None;
+        }
+        let slots = &mut *target.slots;
+        let count = slots.len();
+        slots.extend_from_within(count - self.places.len()..);
+        for (slot, place) in slots[count..].iter_mut().zip(&self.places) {
+            slot.key += len as u32;
+            slot.value += len as u32;
+            if TAGS {
+                slot.tags += len as u32;
+            }
+            slot.timestamp = i64::from_be_bytes(*row[place.timestamp..].first_chunk()?);
+            if SEQ && target.seq_override.is_none() {
+                slot.seq = Seq(slot.seq.0 & !0xff | u64::from(row[place.seq]));
+            }
+        }
+        target.row_starts.push(count as u32);
+        Some(())
+    }
+
+    /// True if all cells of `row` have the same row key, and that of `model` is another.
+    #[inline(always)]
+    fn is_one_new_row(&self, model: &[u8], row: &[u8]) -> bool {
+        let Some(first) = self.places.first() else { return false };
+        let len = self.row_len;
+        if len > 8 {
+            let key = |place: &Place| &row[place.row..place.row + len];
+            return *key(first) != model[first.row..first.row + len]
+                && self.places[1..].iter().all(|place| key(place) == key(first));
+        }
+        // A key has more than eight bytes behind the start of its row.
+        let key = |bytes: &[u8], place: &Place| load(bytes, place.row).unwrap_or(0);
+        let (mask, expected) = (u64::MAX >> (64 - 8 * len), key(row, first));
+        let same = |bytes: &[u8], place: &Place| (key(bytes, place) ^ expected) & mask == 0;
+        !same(model, first) && self.places[1..].iter().all(|place| same(row, place))
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sound inputs for every fuzz target, made from small files of our own writer.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use basalt_hfile::fuzzing::block_input;
+use basalt_hfile::{
+    BloomKind, Compression, Encoding, HFileReader, HFileWriter, MemoryFile, ReadOptions, WriterOptions,
+};
+use basalt_model::{CellRef, CellType, Seq};
+
+const TRAILER_LEN: usize = 4096;
+const HEADER_LEN: usize = 33;
+
+pub(crate) fn write(folder: fn(&str) -> PathBuf) {
+    let save = |target: &str, name: &str, bytes: &[u8]| {
+        fs::create_dir_all(folder(target)).unwrap();
+        fs::write(folder(target).join(name), bytes).unwrap();
+    };
+    for encoding in Encoding::ALL {
+        for (with_tags, tags_compressed, with_seq) in
+            [(false, false, false), (false, false, true), (true, false, false), (true, true, true)]
+        {
+            let bloom = if with_seq { BloomKind::RowCol } else { BloomKind::Row };
+            let options =
+                WriterOptions { encoding, with_tags, tags_compressed, with_seq, bloom, ..Default::default() };
+            of_encoding(encoding, options, &save);
+        }
+    }
+    for compression in Compression::ALL {
+        of_codec(compression, &save);
+    }
+    of_parts(&save);
+    // Two new tags, both again by number, none; then an evicted one would need 127 more.
+    save("tags", "sound", b"\x05\xff\x03\x08T1\x0b\x00\x00\xff\x04\x01XYZ\x00\x0b\x00\x01\x00\x00");
+    save("tags", "empty", b"\x00");
+}
+
+fn of_encoding(encoding: Encoding, options: WriterOptions, save: &impl Fn(&str, &str, &[u8])) {
+    let (with_tags, with_seq) = (options.with_tags, options.with_seq);
+    let encoding = encoding.name().to_lowercase();
+    let layout = match (with_tags, with_seq) {
+        (false, false) => "bare",
+        (false, true) => "seq",
+        (true, false) => "tags",
+        (true, true) => "full",
+    };
+    let bytes = small_file(options.clone());
+    let reader =
+        HFileReader::open(Arc::new(MemoryFile::new("seed", bytes.clone())), ReadOptions::default()).unwrap();
+    for index in [0, reader.block_count().unwrap() / 2] {
+        let block = reader.read_encoded_block(index).unwrap();
+        save(&format!("encoding_{encoding}"), &format!("{layout}_{index}"), &block_input(&block));
+    }
+    let regular = regular_file(options);
+    let file = Arc::new(MemoryFile::new("seed", regular.clone()));
+    let reader = HFileReader::open(file, ReadOptions::default()).unwrap();
+    let block = reader.read_encoded_block(0).unwrap();
+    save(&format!("encoding_{encoding}"), &format!("{layout}_regular"), &block_input(&block));
+    if with_seq && !with_tags {
+        save("resealed_file", &format!("{encoding}_regular"), &regular);
+    }
+    if with_seq && with_tags {
+        save("file", &encoding, &bytes);
+        save("resealed_file", &encoding, &bytes);
+    }
+}
+
+fn of_codec(compression: Compression, save: &impl Fn(&str, &str, &[u8])) {
+    let name = compression.name().to_lowercase();
+    let bytes = small_file(WriterOptions { compression, ..Default::default() });
+    save("resealed_file", &format!("codec_{name}"), &bytes);
+    let end = HEADER_LEN + u32::from_be_bytes(bytes[8..12].try_into().unwrap()) as usize;
+    save("block_header", &name, &bytes[..end]);
+    if compression == Compression::None {
+        return;
+    }
+    // The payload of the first block and of an empty one, behind the raw length that the header declares.
+    let covered = u32::from_be_bytes(bytes[29..33].try_into().unwrap()) as usize;
+    save(&format!("codec_{name}"), "block", &[&bytes[13..16], &bytes[HEADER_LEN..covered]].concat());
+    let raw = b"a long run, a long run, a long run, and again".repeat(40);
+    let mut writer =
+        HFileWriter::new(Vec::new(), WriterOptions { compression, ..Default::default() }).unwrap();
+    writer.append(cell(b"r", b"q", 1, CellType::Put, &raw, 0, b"")).unwrap();
+    let bytes = writer.finish_into().unwrap().1;
+    let covered = u32::from_be_bytes(bytes[29..33].try_into().unwrap()) as usize;
+    save(&format!("codec_{name}"), "runs", &[&bytes[13..16], &bytes[HEADER_LEN..covered]].concat());
+    if compression == Compression::Zstd {
+        let bare = zstd::bulk::compress(&raw, 3).unwrap();
+        save("codec_zstd", "bare", &[&(raw.len() as u32).to_be_bytes()[1..], &bare].concat());
+    }
+}
+
+fn of_parts(save: &impl Fn(&str, &str, &[u8])) {
+    for (bloom, name) in [(BloomKind::Row, "row"), (BloomKind::RowCol, "rowcol")] {
+        let bytes = small_file(WriterOptions { bloom, ..Default::default() });
+        let mut at = 0;
+        while at < bytes.len() - TRAILER_LEN {
+            let end =
+                at + HEADER_LEN + u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+            let payload = &bytes[at + HEADER_LEN..end - 4];
+            match &bytes[at..at + 8] {
+                b"IDXLEAF2" => save("index", &format!("leaf_{name}"), payload),
+                b"IDXROOT2" if !payload.is_empty() => save("index", &format!("root_{name}"), payload),
+                b"FILEINF2" => save("trailer_and_info", &format!("info_{name}"), payload),
+                b"BLMFMET2" | b"DFBLMET2" => save("bloom", &format!("{name}_{}", bytes[at]), payload),
+                _ => {}
+            }
+            at = end;
+        }
+        let trailer = &bytes[bytes.len() - TRAILER_LEN..];
+        save(
+            "trailer_and_info",
+            &format!("trailer_{name}"),
+            &[&trailer[..140], &trailer[TRAILER_LEN - 4..]].concat(),
+        );
+    }
+}
+
+fn cell<'a>(
+    row: &'a [u8],
+    qualifier: &'a [u8],
+    timestamp: i64,
+    cell_type: CellType,
+    value: &'a [u8],
+    seq: u64,
+    tags: &'a [u8],
+) -> CellRef<'a> {
+    CellRef { row, family: b"f", qualifier, timestamp, cell_type, value, seq: Seq(seq), tags }
+}
+
+fn small_file(options: WriterOptions) -> Vec<u8> {
+    let options = WriterOptions { block_bytes: 200, index_block_bytes: 120, index_entries_min: 2, ..options };
+    let with_tags = options.with_tags;
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for number in 0..9u8 {
+        // Some rows are longer than 255 bytes, so that row lengths differ in both bytes.
+        let row = [&b"row"[..], &[number], &vec![b'x'; usize::from(number) * 40]].concat();
+        let seq = u64::from(number) * 60;
+        let tags = |tags: &'static [u8]| if with_tags { tags } else { b"" };
+        let mut add = |qualifier, timestamp, cell_type, value, tags| {
+            writer.append(cell(&row, qualifier, timestamp, cell_type, value, seq, tags)).unwrap();
+        };
+        add(b"", 9, CellType::DeleteFamily, b"", b"");
+        add(b"a", 1_700_000_000_000, CellType::Put, b"value", tags(b"\0\x03\x08T1"));
+        add(b"a", 1_600_000_000_000, CellType::Put, b"value", tags(b"\0\x03\x08T1\0\x02\x01X"));
+        add(b"ab", -5, CellType::DeleteColumn, b"", b"");
+        add(b"abc", 1_700_000_000_000, CellType::Put, b"other", b"");
+    }
+    writer.finish_into().unwrap().1
+}
+
+/// Rows of one form, but for the tenth: what is decoded in bulk.
+fn regular_file(options: WriterOptions) -> Vec<u8> {
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for number in 0..18u32 {
+        let row = (0x8000_00f8 + number).to_be_bytes();
+        let timestamp = 1_700_000_000_000 + i64::from(number / 7);
+        for qualifier in ["ab", "ac", "x"] {
+            if number == 10 && qualifier == "ac" {
+                continue;
+            }
+            let value = (number * 77).to_be_bytes();
+            let value = if qualifier == "x" { &b"x"[..] } else { &value };
+            let seq = 120 + u64::from(number);
+            writer
+                .append(cell(&row, qualifier.as_bytes(), timestamp, CellType::Put, value, seq, b""))
+                .unwrap();
+        }
+    }
+    writer.finish_into().unwrap().1
+}

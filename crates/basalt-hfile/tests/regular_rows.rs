@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables as they are: rows with the same columns and lengths, which are decoded in bulk, with a row of another form now
+//! and then. What is read must be what was written, by block, by row and by seek, whatever breaks the form where.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::Arc;
+
+use basalt_hfile::{
+    CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, MemoryFile, ReadOptions,
+    WriterOptions,
+};
+use basalt_model::{CellRef, CellType, Seq};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// What is not as in the row before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Oddity {
+    None,
+    /// A column is missing.
+    Missing,
+    /// A column has an older version as well.
+    Version,
+    /// A column is deleted.
+    Delete,
+    /// A value is longer.
+    Longer,
+    /// All values are equal.
+    Equal,
+    /// A cell has tags.
+    Tags,
+    /// The row key is one byte longer.
+    LongKey,
+}
+
+#[derive(Debug, Clone)]
+struct Table {
+    key_bytes: usize,
+    first_key: u64,
+    /// Distance of the row keys.
+    key_step: u64,
+    columns: Vec<(String, usize)>,
+    rows_per_batch: u64,
+    first_seq: u64,
+    oddities: Vec<Oddity>,
+    with_seq: bool,
+    with_tags: bool,
+    tags_compressed: bool,
+    seq_override: bool,
+    block_bytes: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Cell {
+    row: Vec<u8>,
+    qualifier: Vec<u8>,
+    timestamp: i64,
+    cell_type: CellType,
+    value: Vec<u8>,
+    seq: u64,
+    tags: Vec<u8>,
+}
+
+impl Cell {
+    fn borrow(&self) -> CellRef<'_> {
+        let Cell { row, qualifier, timestamp, cell_type, value, seq, tags } = self;
+        let (family, seq) = (&b"0"[..], Seq(*seq));
+        CellRef { row, family, qualifier, timestamp: *timestamp, cell_type: *cell_type, value, seq, tags }
+    }
+}
+
+fn oddity() -> impl Strategy<Value = Oddity> {
+    use Oddity::*;
+    let odd = proptest::sample::select(vec![Missing, Version, Delete, Longer, Equal, Tags, LongKey]);
+    prop_oneof![30 => Just(None), 1 => odd]
+}
+
+fn table() -> impl Strategy<Value = Table> {
+    let column = ("[a-c]{0,9}", 0usize..10);
+    let key = (1usize..24, any::<u64>(), prop_oneof![Just(1u64), 1u64..70_000]);
+    let seq = prop_oneof![Just(0u64), 100u64..140, 200u64..300, 60_000u64..70_000, Just(1u64 << 40)];
+    let flags = any::<(bool, bool, bool, bool)>();
+    (key, vec(column, 1..7), (1u64..20, seq), vec(oddity(), 1..200), flags, 200u32..4000).prop_map(
+        |(
+            (key_bytes, first_key, key_step),
+            columns,
+            (rows_per_batch, first_seq),
+            oddities,
+            flags,
+            block_bytes,
+        )| {
+            let mut columns = columns;
+            columns.sort();
+            columns.dedup_by(|a, b| a.0 == b.0);
+            Table {
+                key_bytes,
+                first_key,
+                key_step,
+                columns,
+                rows_per_batch,
+                first_seq,
+                oddities,
+                with_seq: flags.0,
+                with_tags: flags.1,
+                tags_compressed: flags.2,
+                seq_override: flags.3,
+                block_bytes,
+            }
+        },
+    )
+}
+
+fn cells_of(table: &Table) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (number, &oddity) in table.oddities.iter().enumerate() {
+        let key = table.first_key.wrapping_add(number as u64 * table.key_step);
+        let mut row = vec![7; table.key_bytes];
+        for (byte, from) in row.iter_mut().rev().zip(key.to_le_bytes()) {
+            *byte = from;
+        }
+        if oddity == Oddity::LongKey {
+            row.push(1);
+        }
+        let batch = number as u64 / table.rows_per_batch;
+        for (index, (qualifier, value_len)) in table.columns.iter().enumerate() {
+            let odd = index == number % table.columns.len();
+            let is = |wanted| odd && oddity == wanted;
+            if is(Oddity::Missing) {
+                continue;
+            }
+            let mut value: Vec<u8> = (0..*value_len).map(|at| (number * 31 + at * 7 + index) as u8).collect();
+            if is(Oddity::Longer) {
+                value.extend(vec![b'l'; 200]);
+            }
+            if oddity == Oddity::Equal {
+                value = vec![b'e'; 4];
+            }
+            let cell = Cell {
+                row: row.clone(),
+                qualifier: qualifier.clone().into_bytes(),
+                timestamp: 1_700_000_000_000 + 25 * batch as i64,
+                cell_type: if is(Oddity::Delete) { CellType::DeleteColumn } else { CellType::Put },
+                value,
+                seq: if table.with_seq { table.first_seq + batch } else { 0 },
+                tags: if table.with_tags && is(Oddity::Tags) { b"\0\x03\x08T1".to_vec() } else { vec![] },
+            };
+            if is(Oddity::Version) {
+                let older = Cell { timestamp: cell.timestamp - 300, ..cell.clone() };
+                cells.extend([cell, older]);
+            } else {
+                cells.push(cell);
+            }
+        }
+    }
+    cells.sort_by(|a, b| a.borrow().compare(&b.borrow()));
+    cells.dedup_by(|a, b| FlatKey::of(&a.borrow()) == FlatKey::of(&b.borrow()));
+    cells
+}
+
+fn open(table: &Table, cells: &[Cell], encoding: Encoding) -> HFileReader {
+    let options = WriterOptions {
+        encoding,
+        compression: Compression::None,
+        block_bytes: table.block_bytes,
+        with_seq: table.with_seq,
+        with_tags: table.with_tags,
+        tags_compressed: table.tags_compressed,
+        ..Default::default()
+    };
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for cell in cells {
+        writer.append(cell.borrow()).unwrap();
+    }
+    let bytes = writer.finish_into().unwrap().1;
+    let seq_override = table.seq_override.then_some(Seq(99));
+    let options = ReadOptions { seq_override, ..Default::default() };
+    HFileReader::open(Arc::new(MemoryFile::new("table", bytes)), options).unwrap()
+}
+
+/// Everything that a block says of its cells beside them.
+fn check_facts(block: &CellBlock) {
+    let cells: Vec<_> = (0..block.len()).map(|at| block.cell(at)).collect();
+    let starts: Vec<u32> = (0..cells.len())
+        .filter(|&at| at == 0 || cells[at - 1].row != cells[at].row)
+        .map(|at| at as u32)
+        .collect();
+    assert_eq!(block.row_starts, starts);
+    let twice = |pair: &[CellRef<'_>]| pair[0].row == pair[1].row && pair[0].qualifier == pair[1].qualifier;
+    let plain = cells.iter().all(|cell| cell.cell_type == CellType::Put) && !cells.windows(2).any(twice);
+    assert_eq!(block.plain, plain);
+}
+
+fn check(table: &Table, encoding: Encoding) {
+    let mut cells = cells_of(table);
+    let reader = open(table, &cells, encoding);
+    if table.seq_override {
+        cells.iter_mut().for_each(|cell| cell.seq = 99);
+    }
+    let mut rest = &cells[..];
+    for index in 0..reader.block_count().unwrap() {
+        let encoded = reader.read_encoded_block(index).unwrap();
+        let block = reader.read_block(index).unwrap();
+        check_facts(&block);
+        let expected;
+        (expected, rest) = rest.split_at(block.len());
+        // The cursor goes cell by cell, the block in bulk.
+        let mut cursor = encoded.cursor().unwrap();
+        for (at, cell) in expected.iter().enumerate() {
+            assert_eq!(block.cell(at), cell.borrow(), "{encoding} cell {at} of block {index}");
+            assert!(cursor.next_cell().unwrap());
+            assert_eq!(cursor.cell(), Some(cell.borrow()));
+        }
+        for cell in expected.iter().step_by(5) {
+            let of_row: Vec<_> = expected.iter().filter(|other| other.row == cell.row).collect();
+            let row = encoded.decode_row(&cell.row).unwrap();
+            assert_eq!((0..row.len()).map(|at| row.cell(at)).collect::<Vec<_>>(), borrowed(&of_row));
+            check_facts(&row);
+            let mut cursor = encoded.cursor().unwrap();
+            assert!(cursor.seek(&FlatKey::of(&cell.borrow())).unwrap());
+            assert_eq!(cursor.cell(), Some(cell.borrow()), "{encoding} sought");
+            assert!(cursor.seek(&FlatKey::first_of_row(&cell.row)).unwrap());
+            assert_eq!(cursor.cell(), Some(of_row[0].borrow()), "{encoding} sought by row");
+        }
+    }
+    assert!(rest.is_empty());
+}
+
+fn borrowed<'a>(cells: &[&'a Cell]) -> Vec<CellRef<'a>> {
+    cells.iter().map(|cell| cell.borrow()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn rows_decoded_in_bulk_are_those_that_were_written(table in table()) {
+        for encoding in Encoding::ALL {
+            check(&table, encoding);
+        }
+    }
+}
