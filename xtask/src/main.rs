@@ -5,11 +5,13 @@
 //! tidy [--bless]   checks that no compiler makes: headers, lengths, layers, documents (see `tidy`)
 //! lint             formatting, clippy, tidy
 //! ci               formatting, clippy and every test; all that continuous integration runs
+//! replay ops FILE… replays recorded operations of real HBase and compares the answers (see `replay`)
 //! ```
 //!
 //! Kept free of the database's own crates and of macros, so that it is compiled in seconds.
 
 mod ci;
+mod replay;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -35,7 +37,11 @@ fn run(arguments: &[String]) -> Result<()> {
         ["tidy", "--bless"] => tidy::bless(&repository()),
         ["lint"] => ci::lint(&repository()),
         ["ci"] => ci::run(&repository()),
-        _ => bail!("no such chore: {}; there are tidy [--bless], lint and ci", words.join(" ")),
+        ["replay", "ops", files @ ..] if !files.is_empty() => replay::run(&repository(), files),
+        _ => bail!(
+            "no such chore: {}; there are tidy [--bless], lint, ci and replay ops FILE...",
+            words.join(" ")
+        ),
     }
 }
 
