@@ -28,13 +28,6 @@ pub(crate) fn lint(repository: &Path) -> Result<()> {
     tidy
 }
 
-/// Recorded answers against ours. Built with the whole workspace, so that nothing is compiled twice.
-pub(crate) fn replay(repository: &Path, arguments: &[&str]) -> Result<()> {
-    cargo_all(repository, &[&["build", "--release", "--workspace", "--locked", "--quiet"]])?;
-    let run = ["run", "--release", "--workspace", "--locked", "--quiet", "--bin", "basalt-sim", "--", "replay"];
-    cargo_all(repository, &[&[&run[..], arguments].concat()])
-}
-
 fn cargo_all(repository: &Path, steps: &[&[&str]]) -> Result<()> {
     let mut failed = Vec::new();
     for step in steps {

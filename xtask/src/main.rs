@@ -11,6 +11,7 @@
 //! Kept free of the database's own crates and of macros, so that it is compiled in seconds.
 
 mod ci;
+mod replay;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ fn run(arguments: &[String]) -> Result<()> {
         ["tidy", "--bless"] => tidy::bless(&repository()),
         ["lint"] => ci::lint(&repository()),
         ["ci"] => ci::run(&repository()),
-        ["replay", rest @ ..] => ci::replay(&repository(), rest),
+        ["replay", rest @ ..] => replay::run(&repository(), rest),
         _ => bail!("no such chore: {}; there are tidy [--bless], lint, ci and replay", words.join(" ")),
     }
 }

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::schema::TableSchema;
 
+mod attributes;
+
+pub use attributes::AttributeError;
+
 /// Identity of a table for its whole life; a name that is dropped and created again gets a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TableId(pub u64);
@@ -96,9 +100,23 @@ pub struct FamilyDescriptor {
     pub block_bytes: u32,
     /// NEW_VERSION_BEHAVIOR.
     pub delete_rule: DeleteRule,
+    /// IN_MEMORY: blocks of this family stay in the cache longer than others. Default false.
+    #[serde(default)]
+    pub in_memory: bool,
+    /// BLOCKCACHE: blocks that are read go into the cache. Default true.
+    #[serde(default = "yes")]
+    pub cache_blocks: bool,
+    /// `hbase.hregion.majorcompaction`, in milliseconds: how often everything that no reader sees leaves the files at
+    /// the latest. Default none: when files are rewritten anyway.
+    #[serde(default)]
+    pub major_compaction_ms: Option<u64>,
     /// Attributes that Basalt does not know; kept as given.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl FamilyDescriptor {
@@ -115,6 +133,9 @@ impl FamilyDescriptor {
             bloom: "ROW".into(),
             block_bytes: 65_536,
             delete_rule: DeleteRule::ByTimestamp,
+            in_memory: false,
+            cache_blocks: true,
+            major_compaction_ms: None,
             attributes: BTreeMap::new(),
         }
     }
@@ -134,3 +155,22 @@ pub struct TableDescriptor {
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
 }
+
+impl TableDescriptor {
+    /// A table without families, which it needs before it can be created.
+    pub fn new(name: TableName) -> Self {
+        Self { name, families: Vec::new(), schema: None, attributes: BTreeMap::new() }
+    }
+
+    /// Adds a family, or replaces the one of its name.
+    #[must_use]
+    pub fn family(mut self, family: FamilyDescriptor) -> Self {
+        self.families.retain(|known| known.name != family.name);
+        self.families.push(family);
+        self.families.sort_by(|a, b| a.name.cmp(&b.name));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

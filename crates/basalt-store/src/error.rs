@@ -227,7 +227,7 @@ pub enum Error {
         name: String,
     },
     /// A namespace that holds tables cannot be dropped.
-    #[error("namespace {name:?} holds {tables} tables; drop them first")]
+    #[error("namespace {name:?} cannot be dropped: it holds {tables} tables or is the default one")]
     NamespaceNotEmpty {
         /// The name.
         name: String,

@@ -26,12 +26,14 @@
 //!
 //! An [`Engine`] is one open database. It is cheap to clone and safe to share; a [`Session`] is one connection and runs
 //! one statement at a time. Dropping the future or the rows of a statement cancels it. Rows are Arrow record batches.
-//! [`Engine::bulk_load`] writes many rows without the log; [`Engine::database`] leads to the store below, with
-//! cells, snapshots and scans.
+//! [`Engine::bulk_load`] writes many rows without the log. [`cells`] is the other face of the same data: HBase's
+//! tables, families, cells, filters; [`Engine::database`] leads there from an open engine.
 //!
 //! The crates below this one may change in any release; what is re-exported here changes with notice.
 
 use std::path::Path;
+
+pub mod cells;
 
 pub use basalt_hfile::typed::arrow_type;
 pub use basalt_model::schema::ColumnRef;

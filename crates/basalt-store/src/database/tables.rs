@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{FAMILY_LEN_MAX, KeyRange, TableDescriptor, TableId, TableName};
 
 use super::{Database, Shared};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::layout;
-use crate::manifest::{RegionEntry, TableEntry};
+use crate::manifest::{Manifest, RegionEntry, TableEntry};
 use crate::new_file::writer_options;
 use crate::version::{RegionVersion, TableVersion};
 
@@ -43,6 +44,44 @@ impl Database {
         let table = TableVersion { id, descriptor: Arc::new(descriptor), regions: vec![Arc::new(region)] };
         shared.edit_version(|version| version.put_table(table));
         Ok(id)
+    }
+
+    /// Creates a namespace. Tables may also be created in namespaces that do not exist yet.
+    pub fn create_namespace(&self, name: &str) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        check_namespace(name)?;
+        let mut manifest = shared.manifest.lock();
+        if manifest.current().namespaces.contains(name) {
+            return Err(Error::NamespaceExists { name: name.to_owned() });
+        }
+        let insert = |manifest: &mut Manifest| {
+            manifest.namespaces.insert(name.to_owned());
+        };
+        manifest.change(insert).map(drop)
+    }
+
+    /// Drops a namespace that holds no tables.
+    pub fn drop_namespace(&self, name: &str) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        let mut manifest = shared.manifest.lock();
+        if !manifest.current().namespaces.contains(name) {
+            return Err(Error::NoSuchNamespace { name: name.to_owned() });
+        }
+        let tables = shared.version().names.keys().filter(|table| table.namespace == name).count();
+        if tables > 0 || name == DEFAULT_NAMESPACE {
+            return Err(Error::NamespaceNotEmpty { name: name.to_owned(), tables });
+        }
+        let remove = |manifest: &mut Manifest| {
+            manifest.namespaces.remove(name);
+        };
+        manifest.change(remove).map(drop)
+    }
+
+    /// All namespaces, sorted.
+    pub fn namespaces(&self) -> Vec<String> {
+        self.shared().manifest.lock().current().namespaces.iter().cloned().collect()
     }
 
     /// Drops a table. Its files go when the last snapshot that shows them does.
@@ -108,6 +147,16 @@ impl Shared {
             }
         }
     }
+}
+
+fn check_namespace(name: &str) -> Result<()> {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty() || !name.bytes().all(known) {
+        return Err(Error::Invalid(format!(
+            "namespace {name:?} must have one or more letters, digits and underscores"
+        )));
+    }
+    Ok(())
 }
 
 /// All mistakes of a descriptor in one message.

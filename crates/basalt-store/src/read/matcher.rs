@@ -281,6 +281,3 @@ impl Matcher {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -117,6 +117,8 @@ struct ColumnState {
     /// No further put of this column passes. Markers are still noted: those of the family lie among the
     /// puts of the empty qualifier.
     done: bool,
+    /// Nothing of this column passes any more, markers included.
+    left: bool,
 }
 
 impl ColumnState {
@@ -126,6 +128,7 @@ impl ColumnState {
         self.version_seqs.clear();
         self.last = None;
         self.done = false;
+        self.left = false;
     }
 }
 
@@ -215,6 +218,9 @@ impl Resolver {
     }
 
     fn passes(&mut self, cell: &CellRef<'_>) -> bool {
+        if self.row.column.left {
+            return false;
+        }
         if self.rules.versions_min == 0 && self.rules.expired(cell.timestamp) {
             return false;
         }
@@ -224,8 +230,25 @@ impl Resolver {
         let kept_for_scans = self.purpose != Purpose::Read && cell.seq.0 > self.rules.seq_horizon;
         match cell.cell_type.is_delete() {
             true => kept_for_scans || self.marker_passes(cell),
-            false if kept_for_scans => !self.is_hidden(cell),
-            false => self.put_passes(cell),
+            false => {
+                let passes = if kept_for_scans { !self.is_hidden(cell) } else { self.put_passes(cell) };
+                if !passes {
+                    self.leave_column(cell);
+                }
+                passes
+            }
+        }
+    }
+
+    /// A compaction by timestamp takes no second look at a column of which a put is gone together with all older
+    /// ones: markers behind it go with them, as in HBase. Those of the family lie among the puts of the empty
+    /// qualifier, so that one is looked at to its end.
+    fn leave_column(&mut self, cell: &CellRef<'_>) {
+        let by_timestamp = self.rules.delete_rule == DeleteRule::ByTimestamp && self.purpose != Purpose::Read;
+        if by_timestamp && !cell.qualifier.is_empty() {
+            let RowState { family, column } = &mut self.row;
+            let hides = |marks: &Marks| marks.hide_range(cell.timestamp, cell.seq.0);
+            column.left = column.done || hides(family) || hides(&column.marks);
         }
     }
 
@@ -294,6 +317,10 @@ impl Resolver {
         let too_old = rank > rules.versions_min && rules.expired(cell.timestamp);
         if rank > rules.versions_max || too_old {
             column.done = !careful;
+            if !careful {
+                // Markers behind it are beyond VERSIONS as well.
+                column.versions = rank;
+            }
             return false;
         }
         column.versions += put;

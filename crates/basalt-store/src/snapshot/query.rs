@@ -97,7 +97,10 @@ impl View<'_> {
             reversed: how.reversed,
             limits,
             rows_max: how.rows_max,
-            access: access(self.shared, options.cache_blocks),
+            access: access(
+                self.shared,
+                options.cache_blocks && families.iter().all(|(family, _)| family.cache_blocks),
+            ),
             seq_max: self.seq,
         })
     }

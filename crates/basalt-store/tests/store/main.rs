@@ -4,7 +4,9 @@
 
 mod background;
 mod basics;
+mod cells;
 mod faults;
 mod model;
+mod queries;
 mod rot;
 mod support;

@@ -125,12 +125,15 @@ fn contains(range: &RowRange, row: &[u8]) -> bool {
     above && below
 }
 
-/// Sorted by start; ranges that overlap or touch become one. Of ranges with one start the first given decides
-/// whether that row belongs to them, as in HBase.
+/// Sorted by start; ranges that overlap or touch become one. As in HBase, of ranges with one start the first
+/// given decides whether that row belongs to them, and a range inside a joined one makes its stop inclusive if its own
+/// is.
 fn merge(ranges: &[RowRange]) -> Vec<RowRange> {
     let mut sorted = ranges.to_vec();
     sorted.sort_by(|a, b| a.start.cmp(&b.start));
     let mut merged: Vec<RowRange> = Vec::new();
+    // The last range took its stop from a later one.
+    let mut extended = false;
     for range in sorted {
         let Some(last) = merged.last_mut() else {
             merged.push(range);
@@ -143,6 +146,7 @@ fn merge(ranges: &[RowRange]) -> Vec<RowRange> {
             Ordering::Greater => true,
         };
         if gap {
+            extended = false;
             merged.push(range);
             continue;
         }
@@ -151,9 +155,12 @@ fn merge(ranges: &[RowRange]) -> Vec<RowRange> {
         }
         match range.stop.cmp(&last.stop) {
             _ if range.stop.is_empty() => last.stop = range.stop,
-            Ordering::Greater => (last.stop, last.stop_inclusive) = (range.stop, range.stop_inclusive),
+            Ordering::Greater => {
+                (last.stop, last.stop_inclusive) = (range.stop, range.stop_inclusive);
+                extended = true;
+            }
             Ordering::Equal => last.stop_inclusive |= range.stop_inclusive,
-            Ordering::Less => {}
+            Ordering::Less => last.stop_inclusive |= extended && range.stop_inclusive,
         }
     }
     merged

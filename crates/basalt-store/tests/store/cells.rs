@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Operations on cells: what they do where the recorded sequences do not look, and what they refuse.
+
+use basalt_model::filter::{CompareOp, Filter};
+use basalt_model::operation::DeletePart;
+use basalt_model::{
+    Append, CheckAndMutate, Delete, Durability, FamilyDescriptor, Get, Increment, Put, Scan, TableDescriptor,
+    TableName,
+};
+use basalt_store::env::sim::SimStorage;
+use basalt_store::{Database, Error, Row, Table};
+
+use crate::support::*;
+
+fn table(storage: &SimStorage, families: &[FamilyDescriptor]) -> Table {
+    let db = open(storage).unwrap();
+    let name = TableName::in_default("T");
+    let descriptor =
+        families.iter().cloned().fold(TableDescriptor::new(name.clone()), TableDescriptor::family);
+    db.create_table(descriptor).unwrap();
+    db.open_table(&name).unwrap()
+}
+
+fn plain() -> Table {
+    table(&SimStorage::new(1), &[FamilyDescriptor::new("f"), FamilyDescriptor::new("g")])
+}
+
+/// `row f:q@timestamp=value …`, one text per result.
+fn text(row: &Row) -> String {
+    let mut line = String::from_utf8(row.key().to_vec()).unwrap();
+    for cell in row.cells() {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let (family, qualifier, value) = (text(cell.family), text(cell.qualifier), text(cell.value));
+        line += &format!(" {family}:{qualifier}@{}={value}", cell.timestamp);
+    }
+    line
+}
+
+fn scan(table: &Table, scan: &Scan) -> Vec<String> {
+    table.scan(scan).unwrap().map(|row| text(&row.unwrap())).collect()
+}
+
+/// Everything, markers included.
+fn all(table: &Table) -> Vec<String> {
+    scan(table, &Scan::new().raw().versions(u32::MAX))
+}
+
+#[test]
+fn a_scan_cuts_rows_by_cells_and_by_bytes_and_says_so() {
+    let table = plain();
+    let mut put = Put::new("r");
+    for i in 0..5 {
+        put = put.add_at("f", format!("q{i}"), 1, "v");
+    }
+    table.put(put).unwrap();
+    table.put(Put::new("s").add_at("f", "q", 1, "v")).unwrap();
+    for limited in [Scan::new().batch(2), Scan::new().result_bytes_max(50)] {
+        let rows: Vec<Row> = table.scan(&limited).unwrap().map(Result::unwrap).collect();
+        let shape: Vec<_> = rows.iter().map(|row| (row.key()[0], row.len(), row.is_partial())).collect();
+        assert_eq!(shape, [(b'r', 2, true), (b'r', 2, true), (b'r', 1, false), (b's', 1, false)]);
+    }
+}
+
+#[test]
+fn a_limit_counts_rows_not_results() {
+    let table = plain();
+    for row in ["a", "b", "c"] {
+        table
+            .put(Put::new(row).add_at("f", "x", 1, "1").add_at("f", "y", 1, "2").add_at("g", "z", 1, "3"))
+            .unwrap();
+    }
+    assert_eq!(table.scan(&Scan::new().limit(2)).unwrap().count(), 2);
+    assert_eq!(table.scan(&Scan::new().limit(2).batch(2)).unwrap().count(), 4);
+    assert_eq!(table.scan(&Scan::new().limit(0)).unwrap().count(), 0);
+}
+
+#[test]
+fn a_cell_expires_by_its_own_ttl_but_not_after_that_of_its_family() {
+    let storage = SimStorage::new(1);
+    let family = FamilyDescriptor { ttl_secs: Some(3_600), ..FamilyDescriptor::new("f") };
+    let table = table(&storage, &[family]);
+    table.put(Put::new("own").add_at("f", "q", 1_000, "v").ttl_ms(1)).unwrap();
+    table.put(Put::new("family").add_at("f", "q", 1_000, "v").ttl_ms(u64::MAX)).unwrap();
+    table.put(Put::new("live").add("f", "q", "v").ttl_ms(3_600_000)).unwrap();
+    let keys = |table: &Table| -> Vec<Vec<u8>> {
+        table.scan(&Scan::new()).unwrap().map(|row| row.unwrap().key().to_vec()).collect()
+    };
+    assert_eq!(keys(&table), [b"live".to_vec()]);
+    table.flush().unwrap();
+    assert_eq!(keys(&table), [b"live".to_vec()]);
+    assert_eq!(all(&table).len(), 1, "expired cells are not written to files");
+}
+
+#[test]
+fn a_marker_leaves_with_a_major_compaction_unless_an_older_scan_is_open() {
+    let table = plain();
+    table.put(Put::new("r").add_at("f", "q", 5, "old")).unwrap();
+    let open = table.scan(&Scan::new()).unwrap();
+    table
+        .delete(Delete::new("r").part(DeletePart::Column {
+            family: "f".into(),
+            qualifier: "q".into(),
+            timestamp: Some(9),
+        }))
+        .unwrap();
+    table.flush().unwrap();
+    table.major_compact().unwrap();
+    table.put(Put::new("r").add_at("f", "q", 6, "new")).unwrap();
+    assert_eq!(scan(&table, &Scan::new()), [""; 0], "the marker hides what is put later");
+    assert_eq!(open.map(|row| text(&row.unwrap())).collect::<Vec<_>>(), ["r f:q@5=old"]);
+    table.flush().unwrap();
+    table.major_compact().unwrap();
+    assert_eq!(all(&table), [""; 0], "both were there when the marker went");
+    table.put(Put::new("r").add_at("f", "q", 6, "newer")).unwrap();
+    assert_eq!(scan(&table, &Scan::new()), ["r f:q@6=newer"]);
+}
+
+#[test]
+fn under_new_version_behavior_a_later_put_is_never_hidden() {
+    let mut family = FamilyDescriptor::new("f");
+    family.set("NEW_VERSION_BEHAVIOR", "true").unwrap();
+    let table = table(&SimStorage::new(1), &[family]);
+    table.put(Put::new("r").add_at("f", "q", 5, "old")).unwrap();
+    table.delete(Delete::new("r").family("f")).unwrap();
+    table.put(Put::new("r").add_at("f", "q", 6, "new")).unwrap();
+    let wanted = ["r f:q@6=new"];
+    assert_eq!(scan(&table, &Scan::new()), wanted);
+    assert_eq!(scan(&table, &Scan::new().filter(Filter::prefix("r"))), wanted);
+    table.flush().unwrap();
+    table.major_compact().unwrap();
+    assert_eq!(scan(&table, &Scan::new()), wanted);
+}
+
+#[test]
+fn a_whole_family_replaces_what_a_delete_named_of_it_before() {
+    let table = plain();
+    table.put(Put::new("r").add_at("f", "q", 7, "v").add_at("g", "q", 7, "w")).unwrap();
+    let family = DeletePart::Family { family: "f".into(), timestamp: Some(3) };
+    table.delete(Delete::new("r").version("f", "q", 7).version("g", "q", 7).part(family)).unwrap();
+    assert_eq!(scan(&table, &Scan::new()), ["r f:q@7=v"]);
+}
+
+#[test]
+fn changes_of_several_tables_are_made_together_or_not_at_all() {
+    let storage = SimStorage::new(1);
+    let first = table(&storage, &[FamilyDescriptor::new("f")]);
+    let db: Database = first.database().clone();
+    let other = db.create_table(descriptor("U", &["f"])).unwrap();
+    let changes = |family: &'static str| {
+        vec![
+            (first.id(), Put::new("a").add_at("f", "q", 1, "1").into()),
+            (first.id(), Increment::new("n").add("f", "q", 7).at(1).into()),
+            (other, Put::new("b").add_at(family, "q", 1, "2").into()),
+        ]
+    };
+    assert!(matches!(db.mutate(changes("nope"), Durability::Sync), Err(Error::NoSuchFamily { .. })));
+    assert_eq!(all(&first), [""; 0]);
+    db.mutate(changes("f"), Durability::Sync).unwrap();
+    assert_eq!(all(&first).len(), 2);
+    assert_eq!(db.snapshot().query(other, &Scan::new()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_condition_reads_given_against_stored() {
+    let table = plain();
+    table.put(Put::new("r").add_at("f", "q", 1, "m")).unwrap();
+    let holds = |op, value: &'static str| {
+        let check = CheckAndMutate::if_value("r", "f", "q", op, value);
+        table.check_and_mutate(&check.then(Put::new("r").add_at("g", "x", 1, "y"))).unwrap().applied
+    };
+    assert!(holds(CompareOp::Less, "a") && !holds(CompareOp::Less, "z"));
+    assert!(holds(CompareOp::Equal, "m") && !holds(CompareOp::NotEqual, "m"));
+    assert!(holds(CompareOp::NotEqual, "") && !holds(CompareOp::Equal, ""));
+}
+
+/// What is refused, in its own words; nothing may have changed.
+#[test]
+fn bad_input_names_the_limit_and_the_value_and_changes_nothing() {
+    let table = plain();
+    table.put(Put::new("r").add_at("f", "q", 1, "text")).unwrap();
+    let before = all(&table);
+    let put = |put: Put| table.put(put).unwrap_err().to_string();
+    assert_eq!(put(Put::new("").add("f", "q", "v")), "row key is 0 bytes long; expected 1 to 32767");
+    assert_eq!(
+        put(Put::new(vec![b'x'; 32_768]).add("f", "q", "v")),
+        "row key is 32768 bytes long; expected 1 to 32767"
+    );
+    assert_eq!(put(Put::new("r").add("nope", "q", "v")), "table T has no column family \"nope\"");
+    assert_eq!(put(Put::new("r").add("", "q", "v")), "family name is 0 bytes long; expected 1 to 127");
+    assert_eq!(put(Put::new("r").add_at("f", "q", -1, "v")), "timestamp -1 is negative; expected 0 or more");
+    assert_eq!(put(Put::new("r")), "the change of row r names no cell");
+    let delete = table.delete(Delete::up_to("r", -7)).unwrap_err();
+    assert_eq!(delete.to_string(), "timestamp -7 is negative; expected 0 or more");
+    let increment = table.increment(Increment::new("r").add("f", "q", 1)).unwrap_err();
+    assert_eq!(increment.to_string(), "cannot increment f:q of row r: its value has 4 bytes; expected 8");
+    assert_eq!(table.append(Append::new("r")).unwrap_err().to_string(), "the change of row r names no value");
+    let mixed = table.mutate_row([Put::new("r").add("f", "q", "v"), Put::new("s").add("f", "q", "v")]);
+    assert_eq!(mixed.unwrap_err().to_string(), "a change of row s among those of row r; expected one row");
+    let check = CheckAndMutate::if_not_exists("other", "f", "q").then(Put::new("r").add("f", "q", "v"));
+    let check = table.check_and_mutate(&check).unwrap_err();
+    assert_eq!(check.to_string(), "a change of row r among those of row other; expected one row");
+    assert_eq!(all(&table), before);
+}
+
+#[test]
+fn scans_and_gets_that_cannot_be_are_refused() {
+    let table = plain();
+    let refused = |scan: Scan| table.scan(&scan).map(drop).unwrap_err().to_string();
+    assert_eq!(
+        refused(Scan::new().start("b").stop("a")),
+        "scan from row b to row a; expected the first to be the smaller one"
+    );
+    assert_eq!(
+        refused(Scan::new().start("a").stop("b").reversed()),
+        "reversed scan from row a to row b; expected the second to be the smaller one"
+    );
+    assert_eq!(refused(Scan::new().family("nope")), "table T has no column family \"nope\"");
+    assert_eq!(refused(Scan::new().versions(0)), "versions wanted: 0; expected 1 to 4294967295");
+    assert_eq!(refused(Scan::new().batch(0)), "cells per result: 0; expected 1 to 18446744073709551615");
+    assert_eq!(
+        refused(Scan::new().time_range(5, 3)),
+        "time range from 5 to 3; expected 0 <= minimum <= maximum"
+    );
+    assert_eq!(
+        refused(Scan::new().raw().column("f", "q")),
+        "a raw scan of table T names columns; expected whole families"
+    );
+    assert_eq!(
+        refused(Scan::new().batch(3).filter(Filter::Page { rows: 1 })),
+        "the scan cuts rows into results of 3 cells, but its filter decides about whole rows; \
+         leave the limit or the filter out"
+    );
+    let pattern = basalt_model::Comparator::Regex("(".into());
+    let error = refused(Scan::new().filter(Filter::Value { op: CompareOp::Equal, comparator: pattern }));
+    assert!(error.starts_with("pattern \"(\" is not understood: "), "{error}");
+    let get = table.get(&Get::new("")).unwrap_err();
+    assert_eq!(get.to_string(), "row key is 0 bytes long; expected 1 to 32767");
+    assert_eq!(scan(&table, &Scan::new().start("a").stop("a")), [""; 0], "an empty range is no mistake");
+}
+
+#[test]
+fn namespaces_are_created_once_and_dropped_empty() {
+    let storage = SimStorage::new(1);
+    let db = open(&storage).unwrap();
+    db.create_namespace("shop").unwrap();
+    let text = |result: Result<(), Error>| result.unwrap_err().to_string();
+    assert_eq!(text(db.create_namespace("shop")), "namespace \"shop\" exists already");
+    assert_eq!(
+        text(db.create_namespace("a b")),
+        "namespace \"a b\" must have one or more letters, digits and underscores"
+    );
+    assert_eq!(text(db.drop_namespace("nope")), "there is no namespace \"nope\"");
+    let table = TableDescriptor::new(TableName::new("shop", "t")).family(FamilyDescriptor::new("f"));
+    db.create_table(table).unwrap();
+    assert_eq!(
+        text(db.drop_namespace("shop")),
+        "namespace \"shop\" cannot be dropped: it holds 1 tables or is the default one"
+    );
+    db.drop_table(&TableName::new("shop", "t")).unwrap();
+    drop(db);
+    let db = open(&storage).unwrap();
+    assert_eq!(db.namespaces(), ["default", "shop"]);
+    db.drop_namespace("shop").unwrap();
+    assert_eq!(db.namespaces(), ["default"]);
+}

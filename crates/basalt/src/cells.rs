@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Cells: tables as HBase has them, in this process. Rows of any bytes, column families, versions, deletes, filters,
+//! with the names and the meanings of HBase's client.
+//!
+//! # Tables and namespaces
+//!
+//! ```
+//! use basalt::cells::*;
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("shop");
+//! let db = Database::open(&path, OpenOptions::create())?;
+//! db.create_namespace("shop")?;
+//! let name = TableName::new("shop", "orders");
+//! let mut family = FamilyDescriptor::new("d");
+//! family.set("VERSIONS", "3")?;
+//! family.set("TTL", "86400")?;
+//! family.set("OWNER", "ada")?; // not known to Basalt, kept as given
+//! let id = db.create_table(TableDescriptor::new(name.clone()).family(family))?;
+//!
+//! // Online: readers and writers go on, files follow when they are rewritten.
+//! let mut altered = (*db.table_by_id(id)?).clone();
+//! altered.families[0].set("VERSIONS", "5")?;
+//! db.alter_table(id, altered.family(FamilyDescriptor::new("log")))?;
+//!
+//! let orders = db.open_table(&name)?;
+//! assert_eq!(orders.descriptor()?.families.len(), 2);
+//! db.drop_table(&name)?;
+//! db.drop_namespace("shop")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Writing and reading
+//!
+//! ```
+//! # use basalt::cells::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let db = Database::open(&dir.path().join("db"), OpenOptions::create())?;
+//! # let name = TableName::in_default("people");
+//! # db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor { versions_max: 3, ..FamilyDescriptor::new("d") }))?;
+//! let people = db.open_table(&name)?;
+//! people.put(Put::new("ada").add("d", "name", "Ada").add_at("d", "town", 1_000, "London"))?;
+//! people.put(Put::new("ada").add_at("d", "town", 2_000, "Paris"))?;
+//!
+//! let row = people.get(&Get::new("ada"))?;
+//! assert_eq!(row.value(b"d", b"town"), Some(&b"Paris"[..]));
+//! let row = people.get(&Get::new("ada").column("d", "town").versions(3))?;
+//! let towns: Vec<_> = row.cells().map(|cell| (cell.timestamp, cell.value)).collect();
+//! assert_eq!(towns, [(2_000, &b"Paris"[..]), (1_000, b"London")]);
+//!
+//! people.delete(Delete::new("ada").version("d", "town", 2_000))?;
+//! assert_eq!(people.get(&Get::new("ada"))?.value(b"d", b"town"), Some(&b"London"[..]));
+//!
+//! // Acknowledged before it is on disk, synced a moment later.
+//! people.with_durability(Durability::Async).put(Put::new("bob").add("d", "name", "Bob"))?;
+//! // All rows or none, over any tables.
+//! let changes = vec![(people.id(), Put::new("c").add("d", "name", "C").into()), (people.id(), Delete::new("bob").into())];
+//! db.mutate(changes, Durability::Sync)?;
+//! assert!(!people.exists(&Get::new("bob"))?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Counters and conditions
+//!
+//! ```
+//! # use basalt::cells::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let db = Database::open(&dir.path().join("db"), OpenOptions::create())?;
+//! # let name = TableName::in_default("pages");
+//! # db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("d")))?;
+//! let pages = db.open_table(&name)?;
+//! pages.increment(Increment::new("home").add("d", "hits", 2))?;
+//! let row = pages.increment(Increment::new("home").add("d", "hits", 3))?;
+//! assert_eq!(row.value(b"d", b"hits"), Some(&5_i64.to_be_bytes()[..]));
+//! pages.append(Append::new("home").add("d", "log", "a"))?;
+//!
+//! let first = CheckAndMutate::if_not_exists("home", "d", "owner").then(Put::new("home").add("d", "owner", "ada"));
+//! assert!(pages.check_and_mutate(&first)?.applied);
+//! assert!(!pages.check_and_mutate(&first)?.applied);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Scans and filters
+//!
+//! ```
+//! # use basalt::cells::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let db = Database::open(&dir.path().join("db"), OpenOptions::create())?;
+//! # let name = TableName::in_default("events");
+//! # db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("d")))?;
+//! let events = db.open_table(&name)?;
+//! for i in 0..10 {
+//!     let state = if i % 2 == 0 { "open" } else { "done" };
+//!     events.put(Put::new(format!("2026-{i:02}")).add("d", "state", state).add("d", "text", "..."))?;
+//! }
+//! let open = Filter::single_column_value("d", "state", CompareOp::Equal, "open");
+//! let scan = Scan::new().start("2026-02").stop_inclusive("2026-08").filter(open).reversed().limit(2);
+//! let rows = events.scan(&scan)?.collect::<Result<Vec<_>, _>>()?;
+//! let keys: Vec<&[u8]> = rows.iter().map(|row| row.key()).collect();
+//! assert_eq!(keys, [b"2026-08", b"2026-06"]);
+//!
+//! // A snapshot does not move, and any number of reads can share it.
+//! let before = db.snapshot();
+//! events.delete(Delete::new("2026-00"))?;
+//! assert_eq!(before.query(events.id(), &Scan::new())?.count(), 10);
+//! assert_eq!(events.scan(&Scan::new())?.count(), 9);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Deletes
+//!
+//! Tables made here follow HBase's default: a delete marker hides every version at or below its timestamp, also one
+//! that is put later, until a major compaction removes the marker. The family attribute `NEW_VERSION_BEHAVIOR=true`
+//! chooses the other rule, which SQL tables have: what is put later is never hidden.
+
+pub use basalt_model::filter::{
+    BitOp, ColumnOffset, Comparator, CompareOp, Filter, FilterError, FuzzyKey, RowRange, SingleColumnValue,
+};
+pub use basalt_model::operation::{DeletePart, NewCell, ReadOptions, Selection};
+pub use basalt_model::table::{AttributeError, DeleteRule, KeepDeletedCells};
+pub use basalt_model::{
+    Append, CellRef, CellType, CheckAndMutate, Condition, Delete, Durability, FamilyDescriptor, Get,
+    Increment, Mutation, Put, Scan, Seq, TableDescriptor, TableId, TableName, TimeRange,
+};
+pub use basalt_store::{
+    Action, CheckOutcome, Database, Error, FilterFault, OpenOptions, Row, Rows, Snapshot, Table,
+};
