@@ -94,7 +94,7 @@
 //!     events.put(Put::new(format!("2026-{i:02}")).add("d", "state", state).add("d", "text", "..."))?;
 //! }
 //! let open = Filter::single_column_value("d", "state", CompareOp::Equal, "open");
-//! let scan = Scan::new().start("2026-02").stop_inclusive("2026-08").filter(open).reversed().limit(2);
+//! let scan = Scan::new().start("2026-08").stop_inclusive("2026-02").filter(open).reversed().limit(2);
 //! let rows = events.scan(&scan)?.collect::<Result<Vec<_>, _>>()?;
 //! let keys: Vec<&[u8]> = rows.iter().map(|row| row.key()).collect();
 //! assert_eq!(keys, [b"2026-08", b"2026-06"]);
