@@ -136,7 +136,8 @@ fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<Arra
 /// Texts that are dates.
 fn dates(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
     let texts = cast(values, &DataType::Utf8).map_err(|error| types_differ(&error.to_string()))?;
-    let unit_nanos = if matches!(wanted, DataType::Timestamp(TimeUnit::Nanosecond, _)) { 1 } else { 1_000_000 };
+    let unit_nanos =
+        if matches!(wanted, DataType::Timestamp(TimeUnit::Nanosecond, _)) { 1 } else { 1_000_000 };
     let mut instants = Vec::with_capacity(values.len());
     for (row, text) in texts.as_string::<i32>().iter().enumerate() {
         let instant = match text.map(|text| (text, parse_instant(text))) {

@@ -54,12 +54,12 @@ fn headings(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.strip_prefix("### ")).map(String::from).collect()
 }
 
-/// Versions are written once, in the workspace's manifest.
+/// Versions are written once, in the manifest of a workspace.
 fn check_manifest(manifest: &SourceFile, findings: &mut Vec<String>) {
     let mut in_dependencies = false;
     for (number, line) in (1..).zip(manifest.text.lines()) {
         if line.starts_with('[') {
-            in_dependencies = line.ends_with("dependencies]");
+            in_dependencies = line.ends_with("dependencies]") && line != "[workspace.dependencies]";
         } else if in_dependencies && line.contains('=') && !line.contains("workspace = true") {
             findings.push(format!("{}:{number}: take the version from the workspace", manifest.path));
         }

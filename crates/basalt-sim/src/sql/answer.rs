@@ -96,7 +96,8 @@ impl Rows {
 
     pub(super) fn add(&mut self, batch: &RecordBatch) {
         let columns: Vec<Vec<Option<String>>> = batch.columns().iter().map(texts).collect();
-        let rows = (0..batch.num_rows()).map(|row| columns.iter().map(|column| column[row].clone()).collect());
+        let rows =
+            (0..batch.num_rows()).map(|row| columns.iter().map(|column| column[row].clone()).collect());
         self.rows.extend(rows);
     }
 
@@ -145,7 +146,8 @@ fn same_value(a: &Option<String>, b: &Option<String>) -> bool {
         return true;
     }
     let (Some(a), Some(b)) = (a, b) else { return false };
-    let is_float = |text: &str| text.contains(['.', 'E']) || text.ends_with("NaN") || text.ends_with("Infinity");
+    let is_float =
+        |text: &str| text.contains(['.', 'E']) || text.ends_with("NaN") || text.ends_with("Infinity");
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(a_number), Ok(b_number)) if is_float(a) || is_float(b) => {
             a_number == b_number || a_number as f32 == b_number as f32 && a.len() < 12

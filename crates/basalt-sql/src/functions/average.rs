@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! AVG as Phoenix has it: of integers and DECIMALs a DECIMAL with the scale of the values and four digits at
-//! least, cut off and not rounded; of floating-point numbers a DOUBLE.
+//! AVG: of integers a DECIMAL with four digits behind the point, cut off and not rounded, as in Phoenix; of DECIMALs
+//! one with four digits more than the values have (Phoenix: four in all); of floating-point numbers a DOUBLE.
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -12,8 +12,6 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
 
-/// Digits behind the point, at least.
-const SCALE_MIN: i8 = 4;
 /// Holds every integer of 64 bits.
 const INTEGER: DataType = DataType::Decimal128(20, 0);
 
@@ -23,7 +21,7 @@ pub(crate) fn average() -> AggregateUDF {
     AggregateUDF::new_from_impl(Average { signature, inner: avg_udaf() })
 }
 
-/// The planner's AVG does the work; it computes to whatever scale the result has.
+/// The planner's AVG does the work; all that is new is what integers become.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Average {
     signature: Signature,
@@ -52,14 +50,7 @@ impl AggregateUDFImpl for Average {
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        Ok(match arg_types.first() {
-            Some(DataType::Decimal128(precision, scale)) => {
-                let result_scale = (*scale).max(SCALE_MIN);
-                let precision = *precision + (result_scale - scale).unsigned_abs();
-                DataType::Decimal128(precision.min(DECIMAL128_MAX_PRECISION), result_scale)
-            }
-            _ => self.inner.return_type(arg_types)?,
-        })
+        self.inner.return_type(arg_types)
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {

@@ -21,8 +21,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const WEEKDAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MINUTE_NANOS: i128 = 60_000_000_000;
 
 /// A pattern, taken apart.
@@ -48,7 +47,9 @@ impl DateFormat {
                 '\'' => parts.push(Part::Text(quoted(&mut letters))),
                 letter if letter.is_ascii_alphabetic() => {
                     if !"yMdHhamsSDEzZX".contains(letter) {
-                        return Err(format!("letter {letter} of the date pattern {pattern} is not supported"));
+                        return Err(format!(
+                            "letter {letter} of the date pattern {pattern} is not supported"
+                        ));
                     }
                     let mut width = 1;
                     while letters.next_if_eq(&letter).is_some() {
@@ -221,16 +222,18 @@ impl Fields {
         let date = match self.day_of_year {
             Some(day) => NaiveDate::from_ymd_opt(year, 1, 1)?
                 .checked_add_days(Days::new(u64::try_from(day.checked_sub(1)?).ok()?))?,
-            None => NaiveDate::from_ymd_opt(
-                year,
-                u32::try_from(self.month).ok()?,
-                u32::try_from(self.day).ok()?,
-            )?,
+            None => {
+                NaiveDate::from_ymd_opt(year, u32::try_from(self.month).ok()?, u32::try_from(self.day).ok()?)?
+            }
         };
         let hour = self.hour + if self.afternoon == Some(true) && self.hour < 12 { 12 } else { 0 };
         let part = |number: i64| u32::try_from(number).ok();
-        let time =
-            NaiveTime::from_hms_milli_opt(part(hour)?, part(self.minute)?, part(self.second)?, part(self.millis)?)?;
+        let time = NaiveTime::from_hms_milli_opt(
+            part(hour)?,
+            part(self.minute)?,
+            part(self.second)?,
+            part(self.millis)?,
+        )?;
         Some(nanos(date.and_time(time)) - i128::from(self.offset_minutes) * MINUTE_NANOS)
     }
 }
@@ -284,7 +287,9 @@ mod tests {
         ] {
             assert_eq!(parsed(pattern, text).as_deref(), Some(expected), "{text} as {pattern}");
         }
-        for (pattern, text) in [("yyyy-MM-dd", "nope"), ("yyyy-MM-dd", "2020-13-01"), ("HH:mm", "25:00"), ("a", "é")] {
+        for (pattern, text) in
+            [("yyyy-MM-dd", "nope"), ("yyyy-MM-dd", "2020-13-01"), ("HH:mm", "25:00"), ("a", "é")]
+        {
             assert_eq!(parsed(pattern, text), None, "{text} as {pattern}");
         }
         assert!(DateFormat::new("yyyy-QQ").is_err());
@@ -292,8 +297,10 @@ mod tests {
 
     #[test]
     fn patterns_write_dates() {
-        let instant = NaiveDate::from_ymd_opt(2023, 5, 7).and_then(|date| date.and_hms_milli_opt(15, 4, 5, 60));
-        let text = |pattern: &str| DateFormat::new(pattern).expect("a pattern").format(instant.expect("a date"));
+        let instant =
+            NaiveDate::from_ymd_opt(2023, 5, 7).and_then(|date| date.and_hms_milli_opt(15, 4, 5, 60));
+        let text =
+            |pattern: &str| DateFormat::new(pattern).expect("a pattern").format(instant.expect("a date"));
         assert_eq!(text("yyyy-MM-dd HH:mm:ss.SSS"), "2023-05-07 15:04:05.060");
         assert_eq!(text("EEE, d MMMM yy 'at' h''mm a"), "Sun, 7 May 23 at 3'04 PM");
     }

@@ -108,7 +108,10 @@ fn to_instant(args: &ScalarFunctionArgs, wanted: &DataType) -> Result<ColumnarVa
         None => 0,
         Some(Some(minutes)) => i128::from(minutes) * 60_000_000_000,
         Some(None) => {
-            return exec_err!("time zone {} is not supported; write it as GMT+01:00", zone.unwrap_or_default());
+            return exec_err!(
+                "time zone {} is not supported; write it as GMT+01:00",
+                zone.unwrap_or_default()
+            );
         }
     };
     let millis = *wanted == MILLIS;
@@ -184,8 +187,7 @@ impl DateArithmetic {
 
 impl ExprPlanner for DateArithmetic {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
-        let is_date =
-            |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Timestamp(_, None)));
+        let is_date = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Timestamp(_, None)));
         let is_number = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| data_type.is_numeric());
         let planned = match expr.op {
             BinaryOperator::Plus if is_date(&expr.left) && is_number(&expr.right) => {
@@ -209,9 +211,9 @@ fn add_days(args: &ScalarFunctionArgs, sign: f64) -> Result<ColumnarValue> {
     let days = days.as_primitive::<Float64Type>();
     let unit_nanos = if *dates.data_type() == NANOS { 1.0 } else { 1e6 };
     let raw: ArrayRef = match dates.data_type() {
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            Arc::new(dates.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<TimestampMillisecondType>())
-        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => Arc::new(
+            dates.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<TimestampMillisecondType>(),
+        ),
         _ => Arc::clone(&dates),
     };
     let raw: &TimestampMillisecondArray = raw.as_primitive();

@@ -21,8 +21,22 @@ use super::plain::{Plain, constant_text, count, is_text, texts};
 
 /// The planner's functions that may make an empty text of one that is not.
 pub(super) const MAY_BE_EMPTY: [&str; 16] = [
-    "btrim", "concat", "initcap", "left", "lower", "lpad", "ltrim", "repeat", "replace", "reverse", "right",
-    "rpad", "rtrim", "split_part", "translate", "upper",
+    "btrim",
+    "concat",
+    "initcap",
+    "left",
+    "lower",
+    "lpad",
+    "ltrim",
+    "repeat",
+    "replace",
+    "reverse",
+    "right",
+    "rpad",
+    "rtrim",
+    "split_part",
+    "translate",
+    "upper",
 ];
 
 /// SUBSTR(s, start[, length]).

@@ -21,8 +21,10 @@ impl VisitorMut for Phrases {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let takes_rows =
-            query.fetch.as_ref().is_some_and(|fetch| !fetch.with_ties && !fetch.percent && fetch.quantity.is_some());
+        let takes_rows = query
+            .fetch
+            .as_ref()
+            .is_some_and(|fetch| !fetch.with_ties && !fetch.percent && fetch.quantity.is_some());
         if takes_rows && let Some(fetch) = query.fetch.take() {
             let offset = match query.limit_clause.take() {
                 Some(LimitClause::LimitOffset { offset, .. }) => offset,
@@ -59,7 +61,9 @@ fn quantified(expr: &Expr) -> Option<Expr> {
     let text = if same {
         format!("{left} IN ({subquery})")
     } else if all {
-        format!("NOT EXISTS (SELECT 1 FROM ({subquery}) AS \"$of\" (\"V\") WHERE ({left} {op} \"$of\".\"V\") IS NOT TRUE)")
+        format!(
+            "NOT EXISTS (SELECT 1 FROM ({subquery}) AS \"$of\" (\"V\") WHERE ({left} {op} \"$of\".\"V\") IS NOT TRUE)"
+        )
     } else {
         format!("EXISTS (SELECT 1 FROM ({subquery}) AS \"$of\" (\"V\") WHERE {left} {op} \"$of\".\"V\")")
     };

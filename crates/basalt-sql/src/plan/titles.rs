@@ -240,7 +240,10 @@ mod tests {
             ("not (s like '%b')", "NOT (S LIKE '%b')"),
             ("i is null", "I IS NULL"),
             ("t and i > 0", "(T AND I > 0)"),
-            ("case when i >= 10 then 'big' else 'small' end", "CASE WHEN I >= 10 THEN 'big' ELSE 'small' END"),
+            (
+                "case when i >= 10 then 'big' else 'small' end",
+                "CASE WHEN I >= 10 THEN 'big' ELSE 'small' END",
+            ),
             ("case n when 7 then 'seven' end", "CASE WHEN N = 7 THEN 'seven' END"),
             ("\"n\" + 1", "(\"n\" + 1)"),
             ("substr(s, 2, 1)", "SUBSTR(S, 2, 1)"),
@@ -263,7 +266,8 @@ mod tests {
     #[test]
     fn a_wildcard_takes_what_the_others_leave() {
         let field = |name: &str| Field::new(name, DataType::Int64, true);
-        let planned = Arc::new(Schema::new(vec![field("Int64(1)"), field("A"), field("B"), field("count(*)")]));
+        let planned =
+            Arc::new(Schema::new(vec![field("Int64(1)"), field("A"), field("B"), field("count(*)")]));
         let names = |sql: &str| {
             let shown = titles(sql).put_on(&planned);
             shown.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>()

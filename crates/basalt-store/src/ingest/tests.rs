@@ -159,7 +159,8 @@ fn cells_without_a_timestamp_get_one() {
 #[test]
 fn tags_are_kept_and_begin_a_file() {
     let env = memory_env();
-    let mut ingest = start(&env, 1 << 20, 1 << 20);
+    // So little memory that the first row is in a file before tags appear.
+    let mut ingest = start(&env, 1, 1 << 20);
     ingest.add(batch(&[("a", "a", "q", 5, "v")])).expect("memory does not fail");
     let tags = [0, 9, 8, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
     let mut rows = WriteBatch::new();
@@ -214,7 +215,7 @@ fn an_unknown_family_and_a_foreign_table_are_refused_by_name() {
 #[test]
 fn an_error_ends_the_ingest() {
     let env = memory_env();
-    let mut ingest = start(&env, 1 << 20, 1 << 20);
+    let mut ingest = start(&env, 1, 1 << 20);
     let failed = (0..100).map(|_| ingest.add(batch(&[("a", "nope", "q", 5, "v")]))).find(Result::is_err);
     assert!(failed.is_some(), "the queue is bounded, so the failure must show");
     assert!(ingest.finish().is_err());
