@@ -26,7 +26,6 @@ use datafusion::logical_expr::{
     AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::sql::planner::{ParserOptions, PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};
 use parking_lot::Mutex;
 
@@ -108,19 +107,14 @@ impl Planning {
         phrases::rewrite(&mut query);
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
-        let planner =
-            SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
-        let plan = planner
-            .sql_statement_to_plan(SqlStatement::Query(Box::new(query)))
+        let plan = basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)))
             .map_err(|error| self.error(error))?;
         sequence::place(plan, self.engine.dealer(), &self.currents)
     }
 
     /// An expression over the columns of `schema`.
     pub(crate) fn expression(&self, expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
-        let planner =
-            SqlToRel::new_with_options(self, ParserOptions::from(&self.state.config_options().sql_parser));
-        planner.sql_to_expr(expr, schema, &mut PlannerContext::new()).map_err(|error| self.error(error))
+        basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
     }
 
     /// Optimizes and makes it runnable.

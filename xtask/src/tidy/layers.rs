@@ -9,8 +9,16 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// The crates of the database from the bottom to the top.
-const LAYERS: &[&str] =
-    &["basalt-model", "basalt-hfile", "basalt-store", "basalt-sql", "basalt", "basalt-cli", "basalt-sim"];
+const LAYERS: &[&str] = &[
+    "basalt-model",
+    "basalt-hfile",
+    "basalt-store",
+    "basalt-sql-planner",
+    "basalt-sql",
+    "basalt",
+    "basalt-cli",
+    "basalt-sim",
+];
 
 /// A crate, and what neither it nor anything it depends on may be.
 const UNREACHABLE: &[(&str, &[&str])] = &[
