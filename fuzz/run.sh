@@ -25,7 +25,7 @@ for target in "${targets[@]}"; do
   mkdir -p "corpus/$target" "artifacts/$target"
   log=$cache/logs/$target.log
   # 64 MiB for one allocation and 512 MiB for the process, most of it the sanitizer's own. The programs themselves hold an input to a second.
-  if "$program" "corpus/$target" "$seeds/$target" -artifact_prefix="artifacts/$target/" -max_total_time="${TIME:-600}" -timeout=60 \
+  if "$program" "corpus/$target" "$seeds/$target" -artifact_prefix="artifacts/$target/" -max_total_time="${TIME:-600}" -timeout=600 \
       -malloc_limit_mb=64 -rss_limit_mb=512 -max_len="${MAX_LEN:-16384}" -print_final_stats=1 -verbosity=0 >"$log" 2>&1; then
     outcome=sound
   else
@@ -35,7 +35,7 @@ for target in "${targets[@]}"; do
   if [ -n "${MERGE:-}" ]; then
     small=$(mktemp -d)
     find "corpus/$target" -type f -size -2049c -exec cp -t "$small" {} +
-    "$program" -merge=1 -timeout=60 "$seeds/$target" "$small" >>"$log" 2>&1 || status=1
+    "$program" -merge=1 -timeout=600 "$seeds/$target" "$small" >>"$log" 2>&1 || status=1
     rm -rf "$small"
   fi
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | head -1)
