@@ -20,7 +20,7 @@
 //! | module | |
 //! |---|---|
 //! | [`group`], [`encode`] | writing: cells by column, and into a block |
-//! | [`block`], [`cells`] | reading: an open block, and its rows as cells |
+//! | [`block`], [`rows`], [`cells`] | reading: an open block, its row keys, its rows as cells |
 //! | [`key`], [`form`] | row keys as parts; values as integers |
 //! | [`head`], [`section`], [`bound`], [`place`] | the parts of a block, their bounds and checksums |
 //! | [`ints`], [`frame`], [`alp`], [`bitpack`] | vectors of integers |
@@ -41,6 +41,7 @@ mod input;
 mod ints;
 mod key;
 mod place;
+mod rows;
 mod section;
 mod strings;
 mod texts;

@@ -144,7 +144,12 @@ fn a_flipped_bit_in_a_trailer_without_checksum_is_found_or_changes_no_cell() {
         // Without its tag the codec is absent, which means NONE, which it is.
         let codec_at =
             sound[sound.len() - TRAILER_LEN..].windows(3).position(|field| field == [0x60, 2, 0]).unwrap();
-        assert_eq!(harmless, [(codec_at, 4), (codec_at, 5), (4092, 0), (4092, 1)], "{encoding}");
+        let mut expected = vec![(codec_at, 4), (codec_at, 5), (4092, 0), (4092, 1)];
+        if encoding == Encoding::Columnar {
+            // The tag becomes that of the index levels, of which the few row groups need one and not two.
+            expected.remove(1);
+        }
+        assert_eq!(harmless, expected, "{encoding}");
     }
 }
 

@@ -8,7 +8,6 @@ use basalt_model::Seq;
 use bytes::Bytes;
 
 use super::VECTOR;
-use super::cells::rows_of_vector;
 use super::form::Form;
 use super::head::{ColumnHead, Head, Kind, head_len};
 use super::place::{Seal, Source};
@@ -186,13 +185,12 @@ impl ColumnarBlock {
     /// The number of the first row that is not below `row`, counted from the start of the block.
     pub fn lower_bound(&self, row: &[u8]) -> Result<usize> {
         let vector = self.vector_of_row(row)?;
-        let rows = rows_of_vector(self, vector)?;
-        let (mut low, mut high) = (0, rows.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if rows.get(middle) < row { low = middle + 1 } else { high = middle }
-        }
-        Ok(vector * VECTOR + low)
+        Ok(vector * VECTOR + self.key_rows(vector)?.lower_bound(row)?)
+    }
+
+    /// The first row of a vector.
+    pub fn first_row_of(&self, vector: usize) -> Result<Vec<u8>> {
+        Ok(self.key_index()?.get(vector).to_vec())
     }
 
     /// What each section is and how large.
@@ -211,6 +209,12 @@ impl ColumnarBlock {
             Ok(SectionFacts { what, scheme, compression, values: entry.values, bytes: entry.len })
         });
         facts.collect()
+    }
+
+    /// Memory held once the headers of all sections were read, in bytes, without what [`Self::load`] loads.
+    pub fn memory_bytes_max(&self) -> usize {
+        let headers: usize = self.head.sections.iter().map(|entry| 2 * entry.header_len as usize).sum();
+        self.memory_bytes() + headers
     }
 
     /// Memory held, in bytes.

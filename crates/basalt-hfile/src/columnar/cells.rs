@@ -12,8 +12,8 @@ use bytes::Bytes;
 use super::block::ColumnarBlock;
 use super::form::Form;
 use super::head::{ALL_CELLS, Kind};
-use super::key::RowBuilder;
-use super::strings::{Span, StringList, Strings};
+use super::rows::KeyRows;
+use super::strings::{Span, Strings};
 use crate::cells::{CellBlock, CellSlot};
 use crate::encoding::cursor::CellCursor;
 use crate::error::{Damage, Error, Result};
@@ -128,41 +128,10 @@ impl ColumnarBlock {
     }
 }
 
-/// The row keys of a vector.
-pub(super) fn rows_of_vector(block: &ColumnarBlock, vector: usize) -> Result<StringList> {
-    let count = block.rows_of(vector);
-    let parts: Vec<(Filled, Values)> = (0..)
-        .zip(&block.head.key)
-        .map(|(number, part)| {
-            block.values((Kind::KeyFilled, Kind::KeyValues, number), part.form, vector, count)
-        })
-        .collect::<Result<_>>()?;
-    let mut next = vec![0; parts.len()];
-    let (mut rows, mut row) = (StringList::default(), Vec::new());
-    for index in 0..count {
-        row.clear();
-        let mut builder = RowBuilder::new(&mut row);
-        for ((part, (filled, values)), next) in block.head.key.iter().zip(&parts).zip(&mut next) {
-            let from = builder.buffer().len();
-            if filled.as_ref().is_none_or(|filled| filled[index] == 1) {
-                values.append(*next, part.form, builder.buffer()).map_err(|damage| block.source.corrupt(damage))?;
-                *next += 1;
-            }
-            builder.close(*part, from);
-        }
-        builder.finish();
-        if row.is_empty() || row.len() > basalt_model::ROW_LEN_MAX {
-            return Err(block.corrupt(format!("a row of {} bytes", row.len())));
-        }
-        rows.push(&row);
-    }
-    Ok(rows)
-}
-
 impl Values {
     /// Appends the bytes of a value.
     #[inline]
-    fn append(&self, index: usize, form: Form, out: &mut Vec<u8>) -> Result<(), Damage> {
+    pub(super) fn append(&self, index: usize, form: Form, out: &mut Vec<u8>) -> Result<(), Damage> {
         match self {
             Self::Ints(values) => form.append(values[index] as i64, out),
             Self::Texts(values) => {
@@ -183,6 +152,17 @@ struct CellsBuilder {
     overlapping: bool,
 }
 
+/// The index must say of the rows what they are.
+fn check_index(block: &ColumnarBlock, vector: usize, rows: &KeyRows<'_>) -> Result<()> {
+    let index = block.key_index()?;
+    let is_last = vector + 1 == block.vectors();
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    rows.append(0, &mut first)?;
+    rows.append(rows.len() - 1, &mut last)?;
+    let agrees = first == index.get(vector) && (!is_last || last == index.get(index.len() - 1));
+    if agrees { Ok(()) } else { Err(block.corrupt("the key index is not that of the rows")) }
+}
+
 /// A column whose values are in the buffer.
 struct ReadyColumn<'a> {
     part: ColumnPart<'a>,
@@ -195,11 +175,11 @@ struct ReadyColumn<'a> {
 impl CellsBuilder {
     /// Adds the rows of a vector, or one of them.
     fn add(&mut self, block: &ColumnarBlock, vector: usize, only: Option<&[u8]>) -> Result<()> {
-        let rows = rows_of_vector(block, vector)?;
-        self.check_index(block, vector, &rows)?;
+        let rows = block.key_rows(vector)?;
+        check_index(block, vector, &rows)?;
         let wanted = match only {
             None => 0..rows.len(),
-            Some(row) => match rows.iter().position(|found| found == row) {
+            Some(row) => match rows.position(row)? {
                 Some(at) => at..at + 1,
                 None => return Ok(()),
             },
@@ -213,21 +193,15 @@ impl CellsBuilder {
             }
             columns.push(self.ready(part, &wanted).map_err(|damage| block.source.corrupt(damage))?);
         }
+        let mut row = Vec::new();
         for index in wanted {
+            row.clear();
+            rows.append(index, &mut row)?;
             self.row_starts.push(self.slots.len() as u32);
-            self.add_row(block, rows.get(index), index, &mut columns, row_stamps.as_ref())
+            self.add_row(block, &row, index, &mut columns, row_stamps.as_ref())
                 .map_err(|damage| block.source.corrupt(damage))?;
         }
         Ok(())
-    }
-
-    /// The index must say of the rows what they are.
-    fn check_index(&self, block: &ColumnarBlock, vector: usize, rows: &StringList) -> Result<()> {
-        let index = block.key_index()?;
-        let is_last = vector + 1 == block.vectors();
-        let agrees = rows.iter().next() == Some(index.get(vector))
-            && (!is_last || rows.last() == Some(index.get(index.len() - 1)));
-        if agrees { Ok(()) } else { Err(block.corrupt("the key index is not that of the rows")) }
     }
 
     /// Puts the values of some rows of a column into the buffer.
