@@ -21,6 +21,7 @@
 //! |---|---|
 //! | [`group`], [`encode`] | writing: cells by column, and into a block |
 //! | [`block`], [`rows`], [`cells`] | reading: an open block, its row keys, its rows as cells |
+//! | [`vectors`] | reading: a column of a vector as it is stored |
 //! | [`key`], [`form`] | row keys as parts; values as integers |
 //! | [`head`], [`section`], [`bound`], [`place`] | the parts of a block, their bounds and checksums |
 //! | [`ints`], [`frame`], [`alp`], [`bitpack`] | vectors of integers |
@@ -45,6 +46,7 @@ mod rows;
 mod section;
 mod strings;
 mod texts;
+mod vectors;
 
 pub use block::{ColumnarBlock, SectionFacts};
 pub use bound::{Bound, Bounds, TextBound};
@@ -53,8 +55,12 @@ pub use form::Form;
 pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;
 pub(crate) use encode::{encode, seal};
+pub(crate) use form::{float_32, float_64};
 pub(crate) use group::Group;
+pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
+pub(crate) use rows::KeyRows;
+pub(crate) use vectors::{ColumnVector, Place, VectorValues};
 
 /// Rows of a vector.
 pub const VECTOR: usize = 1024;

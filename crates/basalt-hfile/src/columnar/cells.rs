@@ -51,7 +51,7 @@ struct Stamps {
 
 impl ColumnarBlock {
     /// The numbers of a section, or `None` without it; each at most `max`, unless that is `u64::MAX`.
-    fn numbers(&self, kind: Kind, subject: u16, vector: usize, count: usize, max: u64) -> Result<Filled> {
+    pub(super) fn numbers(&self, kind: Kind, subject: u16, vector: usize, count: usize, max: u64) -> Result<Filled> {
         let Some(section) = self.section(kind, subject)? else { return Ok(None) };
         let numbers: Vec<u64> = section.ints(vector, count)?;
         if numbers.iter().any(|&number| number > max) {

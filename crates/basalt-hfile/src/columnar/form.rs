@@ -49,7 +49,7 @@ pub enum Form {
 
 impl Form {
     /// The form of a type's values. That of a DECIMAL without scale depends on the values: `decimal_scale`.
-    pub(super) fn of(sql_type: SqlType, decimal_scale: impl FnOnce() -> i8) -> Self {
+    pub(crate) fn of(sql_type: SqlType, decimal_scale: impl FnOnce() -> i8) -> Self {
         use SqlType::*;
         match sql_type {
             TinyInt => Self::Signed(1),
@@ -104,6 +104,15 @@ impl Form {
         match self {
             Self::Float(width) | Self::RawFloat(width) => Nature::Float(8 * u32::from(width)),
             _ => Nature::Integer,
+        }
+    }
+
+    /// True if all integers fit 32 bits, as two's complement.
+    pub(super) fn fits_narrow(self) -> bool {
+        match self {
+            Self::Unsigned(width) => width < 4,
+            Self::Signed(width) | Self::Float(width) | Self::RawFloat(width) => width <= 4,
+            _ => false,
         }
     }
 
@@ -184,6 +193,18 @@ fn big_endian(bytes: &[u8]) -> u64 {
         8 => u64::from_be_bytes(*bytes.first_chunk().expect("eight bytes")),
         _ => bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
     }
+}
+
+/// The float of its sortable form.
+#[inline(always)]
+pub(crate) fn float_32(sortable: u32) -> f32 {
+    f32::from_bits(sortable_32(sortable))
+}
+
+/// As [`float_32`], for 64 bits.
+#[inline(always)]
+pub(crate) fn float_64(sortable: u64) -> f64 {
+    f64::from_bits(sortable_64(sortable))
 }
 
 /// FLOAT's order-preserving bits to IEEE 754 and back. Unlike `number::decode_f32` these keep every bit of a NaN.

@@ -31,7 +31,7 @@ const SPLIT_MAX: usize = 64;
 
 /// A part of all row keys of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct KeyPart {
+pub(crate) struct KeyPart {
     flags: u8,
     pub(super) form: Form,
 }
@@ -48,6 +48,24 @@ pub(super) struct KeyValues {
 impl KeyPart {
     fn new(flags: u8) -> Self {
         Self { flags, form: Form::Bytes }
+    }
+
+    /// The part of a primary-key column, its form still to be found.
+    fn of(column: &KeyColumn) -> Self {
+        let mut flags = if column.sql_type.fixed_width().is_none() { VARIABLE } else { 0 };
+        if column.order == SortOrder::Desc {
+            flags |= if column.sql_type == SqlType::Boolean { DESC | BOOLEAN } else { DESC };
+        }
+        Self::new(flags)
+    }
+
+    /// True if the part is a primary-key column as a layout has it.
+    pub(crate) fn is_of(self, column: &KeyColumn) -> bool {
+        let usual = match self.form {
+            Form::Decimal(scale) => matches!(column.sql_type, SqlType::Decimal(_)).then_some(Form::Decimal(scale)),
+            _ => Some(Form::of(column.sql_type, || 0)),
+        };
+        self.flags == Self::of(column).flags && usual == Some(self.form)
     }
 
     /// True if values are stored inverted.
@@ -148,12 +166,10 @@ fn split_typed(rows: &StringList, columns: &[KeyColumn]) -> Option<Vec<KeyValues
     }
     let mut parts: Vec<KeyValues> = columns
         .iter()
-        .map(|column| {
-            let mut flags = if column.sql_type.fixed_width().is_none() { VARIABLE } else { 0 };
-            if column.order == SortOrder::Desc {
-                flags |= if column.sql_type == SqlType::Boolean { DESC | BOOLEAN } else { DESC };
-            }
-            KeyValues { part: KeyPart::new(flags), hint: Some(column.sql_type), vectors: Vec::new() }
+        .map(|column| KeyValues {
+            part: KeyPart::of(column),
+            hint: Some(column.sql_type),
+            vectors: Vec::new(),
         })
         .collect();
     let (mut again, mut value) = (Vec::new(), Vec::new());

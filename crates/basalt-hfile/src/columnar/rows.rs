@@ -8,7 +8,7 @@ use super::key::{KeyPart, RowBuilder};
 use crate::error::Result;
 
 /// The key parts of a vector, decoded.
-pub(super) struct KeyRows<'a> {
+pub(crate) struct KeyRows<'a> {
     block: &'a ColumnarBlock,
     parts: Vec<Part>,
     len: usize,
@@ -23,7 +23,7 @@ struct Part {
 
 impl ColumnarBlock {
     /// The row keys of a vector.
-    pub(super) fn key_rows(&self, vector: usize) -> Result<KeyRows<'_>> {
+    pub(crate) fn key_rows(&self, vector: usize) -> Result<KeyRows<'_>> {
         let len = self.rows_of(vector);
         let mut parts = Vec::with_capacity(self.head.key.len());
         for (number, part) in (0..).zip(&self.head.key) {
@@ -50,7 +50,7 @@ impl KeyRows<'_> {
 
     /// Appends the row key of a row.
     #[inline]
-    pub(super) fn append(&self, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn append(&self, index: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         let mut builder = RowBuilder::new(out);
         for Part { part, places, values } in &self.parts {

@@ -288,12 +288,9 @@ impl Section {
         self.vectors.get(vector).map(|vector| &vector.bounds).filter(|bounds| !bounds.is_empty())
     }
 
-    /// The one value of a section of integers that has but one.
-    pub(super) fn one_int(&self) -> Option<i64> {
-        match self.scheme {
-            Scheme::OneInt(value) => Some(value),
-            _ => None,
-        }
+    /// True if all values are equal.
+    pub(super) fn is_one_value(&self) -> bool {
+        matches!(self.scheme, Scheme::OneInt(_) | Scheme::OneText(_))
     }
 
     /// Name of the scheme and the codec.

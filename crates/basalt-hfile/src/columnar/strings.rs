@@ -50,14 +50,14 @@ impl<'a> FromIterator<&'a [u8]> for StringList {
 
 /// Where a string lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Span {
+pub(crate) struct Span {
     pub(super) start: u32,
     pub(super) len: u32,
 }
 
 /// Decoded strings: several may share their bytes.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Strings {
+pub(crate) struct Strings {
     pub(super) bytes: Bytes,
     pub(super) spans: Vec<Span>,
 }

@@ -8,6 +8,8 @@
 //! A column's cell is looked for where it was in the row before; rows of one shape are found at the first try.
 //! Otherwise the search goes from there, left or right, since the cells of a row are in order.
 
+mod groups;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,6 +59,9 @@ struct KeyPlace {
     before: Vec<KeyColumn>,
     column: KeyColumn,
     is_last: bool,
+    /// Which of how many key columns it is.
+    index: usize,
+    count: usize,
 }
 
 #[derive(Debug)]
@@ -286,6 +291,8 @@ impl KeyPlace {
             before: key[fixed..index].to_vec(),
             column: key[index].clone(),
             is_last: index + 1 == key.len(),
+            index,
+            count: key.len(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::KeepDeletedCells;
-use basalt_model::{FamilyDescriptor, TableId};
+use basalt_model::{FamilyDescriptor, TableId, TableSchema};
 
 use super::{Database, Shared};
 use crate::compact::{self, CompactionSpec, Control, FILE_BYTES_MAX, Pick, PickOptions, Reason};

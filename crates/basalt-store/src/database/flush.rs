@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_model::{FamilyDescriptor, TableSchema, Seq, TableId};
+use basalt_model::{FamilyDescriptor, Seq, TableId, TableSchema};
 
 use super::{Database, Shared};
 use crate::error::Result;
