@@ -109,11 +109,7 @@ impl From<std::io::Error> for End {
     }
 }
 
-async fn run_async(
-    connection: &Connection,
-    text: &str,
-    printer: &Printer,
-) -> std::result::Result<(), End> {
+async fn run_async(connection: &Connection, text: &str, printer: &Printer) -> std::result::Result<(), End> {
     let (send, mut receive) = mpsc::channel(BATCHES_WAITING);
     let session = &connection.session;
     let mut task = connection.runtime.spawn(work(Arc::clone(session), text.to_string(), send));

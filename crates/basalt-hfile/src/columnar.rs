@@ -60,7 +60,7 @@ pub(crate) use group::Group;
 pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
-pub(crate) use vectors::{ColumnVector, Place, VectorValues};
+pub(crate) use vectors::{ColumnVector, Place, Spare, VectorValues};
 
 /// Rows of a vector.
 pub const VECTOR: usize = 1024;

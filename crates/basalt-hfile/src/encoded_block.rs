@@ -27,11 +27,7 @@ pub struct EncodedBlock {
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// Cells, one after the other.
-    Cells {
-        encoding: Encoding,
-        body: Bytes,
-        context: DecodeContext,
-    },
+    Cells { encoding: Encoding, body: Bytes, context: DecodeContext },
     /// A row group.
     Columns(Arc<ColumnarBlock>),
 }

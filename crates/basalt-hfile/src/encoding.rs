@@ -54,8 +54,7 @@ impl Encoding {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1, Self::Columnar];
     /// Those that HBase knows.
-    pub const OF_HBASE: [Self; 5] =
-        [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1];
+    pub const OF_HBASE: [Self; 5] = [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1];
 
     /// The name in file info and family attributes.
     pub fn name(self) -> &'static str {

@@ -226,7 +226,8 @@ impl HFileReader {
             offset,
             source,
         })?;
-        let header = front.first_chunk().map_or_else(|| Err("it has no header".to_owned()), BlockHeader::parse);
+        let header =
+            front.first_chunk().map_or_else(|| Err("it has no header".to_owned()), BlockHeader::parse);
         let header = header.map_err(|what| corrupt(self.name(), offset, what))?;
         if header.kind != BlockKind::ColumnarData {
             return self.read_encoded_block(index);

@@ -385,3 +385,77 @@ fn a_block_of_another_file_at_the_same_place_is_found_out() {
     let error = open(theirs).read_block(0).unwrap_err().to_string();
     assert!(error.contains("checksum mismatch in the head"), "{error}");
 }
+
+/// A file kept in the repository: of an earlier release, once there is a later one.
+fn golden(name: &str, written: Vec<u8>) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/columnar").join(name);
+    if std::env::var_os("BASALT_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, written).unwrap();
+    }
+    std::fs::read(&path).unwrap()
+}
+
+/// The table of `docs/format.md`: K INTEGER, V DECIMAL(5,2) with a gap, and the empty cell.
+fn worked_example() -> (WriterOptions, Vec<Cell>) {
+    let key = KeyColumn {
+        name: "K".into(),
+        sql_type: SqlType::Integer,
+        order: SortOrder::Asc,
+        nullable: false,
+    };
+    let layout = FamilyLayout {
+        key: vec![key],
+        columns: vec![(vec![0x80, 0x0b], SqlType::Decimal(Some((5, 2))))],
+    };
+    let options = WriterOptions {
+        encoding: Encoding::Columnar,
+        file_number: 7,
+        create_time_ms: 1_700_000_000_000,
+        layout: Some(Arc::new(layout)),
+        ..Default::default()
+    };
+    let mut cells = vec![];
+    for (number, digits) in [(1u32, Some(150)), (2, None), (3, Some(175))] {
+        let cell = |qualifier: &[u8], value: Vec<u8>| Cell {
+            row: (number ^ 1 << 31).to_be_bytes().to_vec(),
+            qualifier: qualifier.to_vec(),
+            timestamp: 1_700_000_000_000,
+            cell_type: CellType::Put,
+            value,
+            seq: 5,
+        };
+        cells.push(cell(&[0; 4], b"x".to_vec()));
+        if let Some(digits) = digits {
+            let mut bytes = vec![];
+            basalt_model::types::decimal::encode(Decimal::new(digits, 2), &mut bytes).unwrap();
+            cells.push(cell(&[0x80, 0x0b], bytes));
+        }
+    }
+    (options, cells)
+}
+
+#[test]
+fn the_worked_example_of_the_format_is_written_byte_for_byte() {
+    let (options, cells) = worked_example();
+    let written = file(options.clone(), &cells);
+    assert!(golden("worked-example.hfile", written.clone()) == written);
+    check(&cells, options);
+}
+
+#[test]
+fn files_kept_in_the_repository_are_read() {
+    let shapes = [
+        ("typed.hfile", Shape { rows: 2100, missing: 50, empty: 50, ..plain(vec![0, 4, 5, 7, 10, 11, 13, 14]) }),
+        ("versions.hfile", Shape { rows: 600, versions: 2, markers: 50, times: 50, ..plain(vec![1, 13]) }),
+        ("bytes.hfile", Shape { rows: 1100, odd: 50, key: 2, compression: Compression::Zstd, ..plain(vec![7, 15]) }),
+    ];
+    for (name, shape) in shapes {
+        let cells = shape.cells();
+        let reader = open(golden(name, file(shape.options(name != "bytes.hfile"), &cells)));
+        let blocks = (0..reader.block_count().unwrap()).map(|index| reader.read_block(index).unwrap());
+        let blocks: Vec<_> = blocks.collect();
+        let found = blocks.iter().flat_map(|block| (0..block.len()).map(|at| block.cell(at)));
+        assert!(found.eq(cells.iter().map(Cell::as_ref)), "{name}");
+    }
+}

@@ -190,8 +190,7 @@ impl TableSchema {
     /// What the cells of a family are, for writers of store files.
     pub fn family_layout(&self, family: &str) -> FamilyLayout {
         let columns = self.columns.iter().filter(|column| column.family == family);
-        let mut columns: Vec<_> =
-            columns.map(|column| (column.qualifier.clone(), column.sql_type)).collect();
+        let mut columns: Vec<_> = columns.map(|column| (column.qualifier.clone(), column.sql_type)).collect();
         columns.sort_by(|a, b| a.0.cmp(&b.0));
         FamilyLayout { key: self.key.clone(), columns }
     }

@@ -63,7 +63,11 @@ fn main() -> Outcome<()> {
     println!("\nmemory, 64-bit words: {memory:.2} GB/s");
     let (sum, seconds) = best(|| sum_of_column(&columnar))?;
     let speed = f64::from(rows) * 4.0 / seconds / 1e9;
-    println!("SUM(V1) = {sum:.1}: {:.2} ms, {speed:.2} GB/s decoded, {:.0} % of memory", seconds * 1e3, 100.0 * speed / memory);
+    println!(
+        "SUM(V1) = {sum:.1}: {:.2} ms, {speed:.2} GB/s decoded, {:.0} % of memory",
+        seconds * 1e3,
+        100.0 * speed / memory
+    );
     for (name, reader) in [("COLUMNAR", &columnar), ("NONE", &plain)] {
         let (cells, seconds) = best(|| scan_cells(reader))?;
         println!("{name}: {cells} cells in {:.1} ms, {:.1} M/s", seconds * 1e3, cells as f64 / seconds / 1e6);

@@ -42,8 +42,8 @@ const EXPONENTS: usize = 19;
 const TENS: [f64; EXPONENTS] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 const TENTHS: [f64; EXPONENTS] = [
-    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16,
-    1e-17, 1e-18,
+    1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15,
+    1e-16, 1e-17, 1e-18,
 ];
 /// Integers beyond this are not tried: they save nothing.
 const INTEGER_MAX: f64 = (1u64 << 51) as f64;
@@ -96,8 +96,7 @@ impl Alp {
             false => f64::from_bits(sortable_64(value as u64)),
         };
         let scaled = float * TENS[usize::from(self.exponent)] * TENTHS[usize::from(self.factor)];
-        // Also false for NaN.
-        if !(scaled.abs() < INTEGER_MAX) {
+        if scaled.is_nan() || scaled.abs() >= INTEGER_MAX {
             return None;
         }
         let integer = scaled.round() as i64;
@@ -176,7 +175,8 @@ impl Split {
             let left = usual_left_parts(&sorted, right_bits);
             let covered: usize = left.iter().map(|(count, _)| count).sum();
             let split = Self { right_bits, left: left.into_iter().map(|(_, value)| value).collect() };
-            let cost = sorted.len() * (split.code_bits() + right_bits) as usize + (sorted.len() - covered) * 80;
+            let cost =
+                sorted.len() * (split.code_bits() + right_bits) as usize + (sorted.len() - covered) * 80;
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, split));
             }

@@ -30,6 +30,7 @@ pub struct ColumnarBlock {
     pub(super) source: Arc<Source>,
     pub(super) head: Head,
     sections: Vec<OnceLock<Section>>,
+    key_index: OnceLock<Strings>,
     pub(super) seq_override: Option<Seq>,
 }
 
@@ -84,14 +85,16 @@ impl ColumnarBlock {
                 source: error,
             })?;
         }
-        let head = Head::read(&front, head_len, sections_len, seal).map_err(|damage| source.corrupt(damage))?;
+        let head =
+            Head::read(&front, head_len, sections_len, seal).map_err(|damage| source.corrupt(damage))?;
         let read = (front.len() - source.sections_at).min(sections_len);
         if read > 0 {
             let bytes = front.slice(source.sections_at..source.sections_at + read);
             source.loaded = Mutex::new(vec![(0..read, bytes)]);
         }
         let sections = head.sections.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { source: Arc::new(source), head, sections, seq_override: context.seq_override })
+        let (source, seq_override) = (Arc::new(source), context.seq_override);
+        Ok(Self { source, head, sections, key_index: OnceLock::new(), seq_override })
     }
 
     /// Number of rows.
@@ -154,7 +157,8 @@ impl ColumnarBlock {
 
     /// A section, its header read; `None` if the block has no such section.
     pub(super) fn section(&self, kind: Kind, subject: u16) -> Result<Option<&Section>> {
-        let found = self.head.sections.iter().position(|entry| entry.kind == kind && entry.subject == subject);
+        let found =
+            self.head.sections.iter().position(|entry| entry.kind == kind && entry.subject == subject);
         let Some(index) = found else { return Ok(None) };
         if let Some(section) = self.sections[index].get() {
             return Ok(Some(section));
@@ -164,11 +168,14 @@ impl ColumnarBlock {
     }
 
     /// First row of every vector, and the last row.
-    pub(super) fn key_index(&self) -> Result<Strings> {
-        match self.section(Kind::KeyIndex, 0)? {
-            Some(section) => section.texts(0, self.vectors() + 1),
-            None => Err(self.corrupt("the block has no key index")),
+    pub(super) fn key_index(&self) -> Result<&Strings> {
+        if let Some(index) = self.key_index.get() {
+            return Ok(index);
         }
+        let section = self.section(Kind::KeyIndex, 0)?;
+        let section = section.ok_or_else(|| self.corrupt("the block has no key index"))?;
+        let index = section.texts(0, self.vectors() + 1)?;
+        Ok(self.key_index.get_or_init(|| index))
     }
 
     /// The vector in which `row` is, if it is in the block; else that of the next lower row, or the first.

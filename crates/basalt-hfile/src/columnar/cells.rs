@@ -13,6 +13,7 @@ use super::block::ColumnarBlock;
 use super::form::Form;
 use super::head::{ALL_CELLS, Kind};
 use super::rows::KeyRows;
+use super::section::Section;
 use super::strings::{Span, Strings};
 use crate::cells::{CellBlock, CellSlot};
 use crate::encoding::cursor::CellCursor;
@@ -44,14 +45,37 @@ struct ColumnPart<'a> {
 
 /// Timestamps, types and sequence numbers, per row or per cell.
 struct Stamps {
-    timestamps: Vec<u64>,
-    types: Vec<u64>,
-    seqs: Vec<u64>,
+    timestamps: Numbers,
+    types: Numbers,
+    seqs: Numbers,
+}
+
+/// Numbers of cells, which are often one.
+enum Numbers {
+    One(u64),
+    Each(Vec<u64>),
+}
+
+impl Numbers {
+    #[inline]
+    fn get(&self, index: usize) -> u64 {
+        match self {
+            Self::One(number) => *number,
+            Self::Each(numbers) => numbers[index],
+        }
+    }
 }
 
 impl ColumnarBlock {
     /// The numbers of a section, or `None` without it; each at most `max`, unless that is `u64::MAX`.
-    pub(super) fn numbers(&self, kind: Kind, subject: u16, vector: usize, count: usize, max: u64) -> Result<Filled> {
+    pub(super) fn numbers(
+        &self,
+        kind: Kind,
+        subject: u16,
+        vector: usize,
+        count: usize,
+        max: u64,
+    ) -> Result<Filled> {
         let Some(section) = self.section(kind, subject)? else { return Ok(None) };
         let numbers: Vec<u64> = section.ints(vector, count)?;
         if numbers.iter().any(|&number| number > max) {
@@ -86,13 +110,18 @@ impl ColumnarBlock {
         let counts =
             self.numbers(Kind::Presence, column, vector, self.rows_of(vector), VECTOR_CELLS_MAX as u64)?;
         if counts.as_ref().is_some_and(|counts| counts.iter().sum::<u64>() > VECTOR_CELLS_MAX as u64) {
-            return Err(self.corrupt(format!("column {column} has more than {VECTOR_CELLS_MAX} cells in a vector")));
+            return Err(
+                self.corrupt(format!("column {column} has more than {VECTOR_CELLS_MAX} cells in a vector"))
+            );
         }
         Ok(counts)
     }
 
     fn stamps(&self, subject: u16, vector: usize, count: usize) -> Result<Option<Stamps>> {
-        let get = |kind, max| self.numbers(kind, subject, vector, count, max);
+        let get = |kind, max| match self.section(kind, subject)?.and_then(Section::one_int) {
+            Some(number) if number as u64 <= max => Ok(Some(Numbers::One(number as u64))),
+            _ => Ok(self.numbers(kind, subject, vector, count, max)?.map(Numbers::Each)),
+        };
         let Some(timestamps) = get(Kind::Timestamps, u64::MAX)? else { return Ok(None) };
         let (types, seqs) = (get(Kind::Types, u8::MAX.into())?, get(Kind::Seqs, i64::MAX as u64)?);
         match types.zip(seqs) {
@@ -104,7 +133,8 @@ impl ColumnarBlock {
     fn column_part(&self, number: usize, vector: usize) -> Result<ColumnPart<'_>> {
         let (column, subject) = (self.column_head(number), number as u16);
         let counts = self.counts(subject, vector)?;
-        let cells = counts.as_ref().map_or(self.rows_of(vector), |counts| counts.iter().sum::<u64>() as usize);
+        let cells =
+            counts.as_ref().map_or(self.rows_of(vector), |counts| counts.iter().sum::<u64>() as usize);
         let kinds = (Kind::Filled, Kind::Values, subject);
         let (filled, values) = self.values(kinds, column.form, vector, cells)?;
         let stamps = self.stamps(subject, vector, cells)?;
@@ -176,9 +206,11 @@ impl CellsBuilder {
     /// Adds the rows of a vector, or one of them.
     fn add(&mut self, block: &ColumnarBlock, vector: usize, only: Option<&[u8]>) -> Result<()> {
         let rows = block.key_rows(vector)?;
-        check_index(block, vector, &rows)?;
         let wanted = match only {
-            None => 0..rows.len(),
+            None => {
+                check_index(block, vector, &rows)?;
+                0..rows.len()
+            }
             Some(row) => match rows.position(row)? {
                 Some(at) => at..at + 1,
                 None => return Ok(()),
@@ -270,8 +302,8 @@ impl CellsBuilder {
                     (None, Some(stamps)) => (stamps, index),
                     (None, None) => return Err(Damage::new(0, "cells without timestamps")),
                 };
-                let cell_type = CellType::from_code(stamps.types[at] as u8)
-                    .ok_or_else(|| Damage::new(0, format!("unknown cell type {}", stamps.types[at])))?;
+                let cell_type = CellType::from_code(stamps.types.get(at) as u8)
+                    .ok_or_else(|| Damage::new(0, format!("unknown cell type {}", stamps.types.get(at))))?;
                 self.overlapping |= cell_type != CellType::Put;
                 self.slots.push(CellSlot {
                     key: u32::try_from(key).map_err(|_| Damage::new(0, "keys of 4 GiB"))?,
@@ -283,8 +315,8 @@ impl CellsBuilder {
                     row_len: row.len() as u16,
                     family_len: family.len() as u8,
                     cell_type,
-                    timestamp: stamps.timestamps[at] as i64,
-                    seq: block.seq_override.unwrap_or(Seq(stamps.seqs[at])),
+                    timestamp: stamps.timestamps.get(at) as i64,
+                    seq: block.seq_override.unwrap_or(Seq(stamps.seqs.get(at))),
                 });
             }
         }
@@ -401,4 +433,3 @@ impl CellCursor for PartCursor {
         Some(cells.cell(index))
     }
 }
-

@@ -26,7 +26,9 @@ pub(crate) fn encode(
     let mut sections =
         SectionWriter { seal: seal.of_block(offset), codec, out: Vec::new(), entries: Vec::new() };
     let mut key_parts = Vec::new();
-    for (number, values) in key::split(&group.rows, layout.map_or(&[], |layout| &layout.key)).into_iter().enumerate() {
+    for (number, values) in
+        key::split(&group.rows, layout.map_or(&[], |layout| &layout.key)).into_iter().enumerate()
+    {
         let mut part = values.part;
         part.form = sections.strings_and_gaps(
             (Kind::KeyFilled, Kind::KeyValues, number as u16),
@@ -81,7 +83,8 @@ impl SectionWriter<'_> {
         for first in (0..rows).step_by(VECTOR) {
             let mut counts = vec![0; VECTOR.min(rows - first)];
             cells = cells.end..cells.end;
-            while let Some(&row) = column.rows.get(cells.end).filter(|&&row| (row as usize) < first + VECTOR) {
+            while let Some(&row) = column.rows.get(cells.end).filter(|&&row| (row as usize) < first + VECTOR)
+            {
                 counts[row as usize - first] += 1;
                 cells.end += 1;
             }
@@ -115,7 +118,8 @@ impl SectionWriter<'_> {
         mut vectors: Vec<StringList>,
         hint: Option<SqlType>,
     ) -> Form {
-        let is_filled = |vector: &StringList| vector.iter().map(|value| i64::from(!value.is_empty())).collect();
+        let is_filled =
+            |vector: &StringList| vector.iter().map(|value| i64::from(!value.is_empty())).collect();
         let gaps: Vec<Vec<i64>> = vectors.iter().map(is_filled).collect();
         if gaps.iter().flatten().any(|&filled| filled == 0) {
             self.ints(filled, subject, &gaps, Nature::Integer);

@@ -75,12 +75,20 @@ impl Group {
     }
 
     /// True if the next cell belongs into another block. A row is divided only if it is too large for any.
-    pub(crate) fn is_full(&self, cell: &CellRef<'_>, new_row: bool, rows_max: usize, bytes_max: usize) -> bool {
+    pub(crate) fn is_full(
+        &self,
+        cell: &CellRef<'_>,
+        new_row: bool,
+        rows_max: usize,
+        bytes_max: usize,
+    ) -> bool {
         if self.is_empty() {
             return false;
         }
         if new_row {
-            return self.rows.len() >= rows_max.clamp(1, ROWS_MAX) || self.bytes >= bytes_max || self.irregular;
+            return self.rows.len() >= rows_max.clamp(1, ROWS_MAX)
+                || self.bytes >= bytes_max
+                || self.irregular;
         }
         let large = self.bytes >= bytes_max.saturating_mul(2) || self.cells >= ROWS_MAX * 256;
         large || self.columns.len() >= COLUMNS_MAX && self.find(cell.qualifier).is_err()
@@ -120,7 +128,8 @@ impl Group {
     /// The column of a cell, which is mostly the one behind the last cell's.
     fn column_of(&mut self, qualifier: &[u8], new_row: bool) -> usize {
         let guess = if new_row { 0 } else { self.at + 1 };
-        let is_at = |at: usize| self.columns.get(at).is_some_and(|column| same_bytes(&column.qualifier, qualifier));
+        let is_at =
+            |at: usize| self.columns.get(at).is_some_and(|column| same_bytes(&column.qualifier, qualifier));
         if is_at(guess) {
             return guess;
         }
@@ -157,7 +166,9 @@ impl Group {
         // Cells of a column are in the order of rows: those of a vector lie within a window.
         let crowded = |column: &Column| {
             let first_and_last = column.rows.iter().zip(column.rows.iter().skip(VECTOR_CELLS_MAX));
-            first_and_last.into_iter().any(|(first, last)| *first as usize / VECTOR == *last as usize / VECTOR)
+            first_and_last
+                .into_iter()
+                .any(|(first, last)| *first as usize / VECTOR == *last as usize / VECTOR)
         };
         !self.irregular && !sparse && !self.columns.iter().any(crowded)
     }

@@ -158,12 +158,16 @@ impl Head {
 
     /// Takes the head off a block, of which at least the head is there. `seal` is the block's, `sections_len` the
     /// bytes behind the head.
-    pub(super) fn read(block: &[u8], head_len: usize, sections_len: usize, seal: Seal) -> Result<Self, Damage> {
+    pub(super) fn read(
+        block: &[u8],
+        head_len: usize,
+        sections_len: usize,
+        seal: Seal,
+    ) -> Result<Self, Damage> {
         let at = HEADER_LEN + head_len - 4;
         let (found, stored) = (seal.checksum(HEAD, &block[..at]), Input::new(&block[at..]).u32()?);
         if found != stored {
-            let what =
-                format!("checksum mismatch in the head: expected {stored:#010x}, found {found:#010x}");
+            let what = format!("checksum mismatch in the head: expected {stored:#010x}, found {found:#010x}");
             return Err(Damage::new(0, what));
         }
         let mut input = Input::new(&block[HEADER_LEN..at]);

@@ -163,7 +163,8 @@ impl IntScheme {
             Kind::Delta => encode_delta(values, out),
             Kind::Runs => encode_runs(values, out),
             Kind::Dictionary(dictionary) => {
-                let position = |value| dictionary.binary_search(value).expect("the dictionary has every value");
+                let position =
+                    |value| dictionary.binary_search(value).expect("the dictionary has every value");
                 let codes: Vec<i64> = values.iter().map(|value| position(value) as i64).collect();
                 frame::encode(&codes, out);
             }
@@ -217,8 +218,10 @@ impl IntScheme {
     }
 
     fn look_up<T: Lane>(&self, values: &[i64], input: &mut Input<'_>, out: &mut [T]) -> Result<(), Damage> {
-        let table: Vec<T> =
-            values.iter().map(|&value| T::of(value.wrapping_mul(self.unit).wrapping_add(self.rest))).collect();
+        let table: Vec<T> = values
+            .iter()
+            .map(|&value| T::of(value.wrapping_mul(self.unit).wrapping_add(self.rest)))
+            .collect();
         let mut codes = vec![0u32; out.len()];
         frame::decode(input, 1, 0, &mut codes)?;
         if codes.iter().any(|&code| code as usize >= table.len()) {

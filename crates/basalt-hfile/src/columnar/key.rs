@@ -7,6 +7,7 @@
 //! ```text
 //! flags  1  variable width: a separator follows (00, or ff if descending); an empty value is the byte 00 alone
 //!        2  descending: bytes are inverted     4  …as BOOLEAN is: only the lowest bit
+//!        8  the part is a primary-key column
 //! ```
 //!
 //! A row is its parts one behind the other; separators behind the last part that is not empty are cut off, but for
@@ -26,6 +27,7 @@ use crate::error::Damage;
 const VARIABLE: u8 = 1;
 const DESC: u8 = 2;
 const BOOLEAN: u8 = 4;
+const COLUMN: u8 = 8;
 /// Rows of one width are cut into numbers up to this width.
 const SPLIT_MAX: usize = 64;
 
@@ -52,7 +54,10 @@ impl KeyPart {
 
     /// The part of a primary-key column, its form still to be found.
     fn of(column: &KeyColumn) -> Self {
-        let mut flags = if column.sql_type.fixed_width().is_none() { VARIABLE } else { 0 };
+        let mut flags = COLUMN;
+        if column.sql_type.fixed_width().is_none() {
+            flags |= VARIABLE;
+        }
         if column.order == SortOrder::Desc {
             flags |= if column.sql_type == SqlType::Boolean { DESC | BOOLEAN } else { DESC };
         }
@@ -62,7 +67,9 @@ impl KeyPart {
     /// True if the part is a primary-key column as a layout has it.
     pub(crate) fn is_of(self, column: &KeyColumn) -> bool {
         let usual = match self.form {
-            Form::Decimal(scale) => matches!(column.sql_type, SqlType::Decimal(_)).then_some(Form::Decimal(scale)),
+            Form::Decimal(scale) => {
+                matches!(column.sql_type, SqlType::Decimal(_)).then_some(Form::Decimal(scale))
+            }
             _ => Some(Form::of(column.sql_type, || 0)),
         };
         self.flags == Self::of(column).flags && usual == Some(self.form)
@@ -80,7 +87,7 @@ impl KeyPart {
 
     pub(super) fn read(input: &mut Input<'_>) -> Result<Self, Damage> {
         let flags = input.u8()?;
-        if flags & !(VARIABLE | DESC | BOOLEAN) != 0 {
+        if flags & !(VARIABLE | DESC | BOOLEAN | COLUMN) != 0 {
             return Err(input.damage(format!("key flags {flags:#04x}")));
         }
         Ok(Self { flags, form: Form::read(input)? })

@@ -68,7 +68,8 @@ impl Source {
         }
         {
             let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-            let holds = |part: &&(Range<usize>, Bytes)| part.0.start <= range.start && range.end <= part.0.end;
+            let holds =
+                |part: &&(Range<usize>, Bytes)| part.0.start <= range.start && range.end <= part.0.end;
             if let Some((part, bytes)) = loaded.iter().find(holds) {
                 return Ok(bytes.slice(range.start - part.start..range.end - part.start));
             }

@@ -63,8 +63,7 @@ impl SectionWriter<'_> {
             return self.entries.push(Entry::without_bytes(kind, subject, values as u32, bounds));
         }
         let scheme = IntScheme::choose(&slices, nature);
-        let mut encoded =
-            Encoded { scheme: scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
+        let mut encoded = Encoded { scheme: scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
         scheme.write_params(&mut encoded.params);
         for vector in slices {
             scheme.encode(vector, &mut encoded.bytes);
@@ -286,6 +285,14 @@ impl Section {
     /// Smallest and largest value of a vector.
     pub(super) fn bounds(&self, vector: usize) -> Option<&Bounds> {
         self.vectors.get(vector).map(|vector| &vector.bounds).filter(|bounds| !bounds.is_empty())
+    }
+
+    /// The one value of a section of integers that has but one.
+    pub(super) fn one_int(&self) -> Option<i64> {
+        match self.scheme {
+            Scheme::OneInt(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// True if all values are equal.

@@ -125,8 +125,9 @@ impl TextScheme {
         match self {
             Self::Fixed(width) => {
                 let lengths = vec![*width; count];
-                Strings::back_to_back(bytes.clone(), 0, &lengths)
-                    .ok_or_else(|| input.damage(format!("{} bytes of {count} strings of {width}", bytes.len())))
+                Strings::back_to_back(bytes.clone(), 0, &lengths).ok_or_else(|| {
+                    input.damage(format!("{} bytes of {count} strings of {width}", bytes.len()))
+                })
             }
             Self::Plain => {
                 let lengths = frame::decode_bounded(&mut input, count, STRING_MAX)?;
@@ -142,7 +143,8 @@ impl TextScheme {
             Self::Fsst(table) => {
                 let lengths = frame::decode_bounded(&mut input, count, STRING_MAX)?;
                 let plain = table.decode(input.rest(), bounded_sum(&lengths, bytes_max, &input)?)?;
-                Ok(Strings::back_to_back(plain.into(), 0, &lengths).expect("decoded to the sum of the lengths"))
+                Ok(Strings::back_to_back(plain.into(), 0, &lengths)
+                    .expect("decoded to the sum of the lengths"))
             }
             Self::Prefix => decode_prefixed(&mut input, count, bytes_max),
         }
@@ -222,7 +224,8 @@ impl TextEncoder {
                 strings.iter().for_each(|string| out.extend_from_slice(string));
             }
             TextScheme::Dictionary(dictionary) => {
-                let codes: Vec<i64> = strings.iter().map(|string| dictionary.position(string) as i64).collect();
+                let codes: Vec<i64> =
+                    strings.iter().map(|string| dictionary.position(string) as i64).collect();
                 frame::encode(&codes, out);
             }
             TextScheme::Fsst(_) => {

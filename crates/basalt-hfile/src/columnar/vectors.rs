@@ -33,6 +33,24 @@ pub(crate) enum VectorValues {
     Texts(Strings),
 }
 
+/// Memory of vectors that were used up, for the next ones: new memory would be filled with zeros first.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    narrow: Vec<u32>,
+    wide: Vec<u64>,
+}
+
+impl Spare {
+    /// Takes back a vector that is no longer needed.
+    pub(crate) fn take_back(&mut self, vector: ColumnVector) {
+        match vector.values {
+            VectorValues::Narrow(values) => self.narrow = values,
+            VectorValues::Wide(values) => self.wide = values,
+            VectorValues::Texts(_) => {}
+        }
+    }
+}
+
 /// A column of a vector in which no row has more than one cell of it.
 #[derive(Debug)]
 pub(crate) struct ColumnVector {
@@ -121,7 +139,12 @@ impl ColumnarBlock {
     }
 
     /// A column of a vector; the block must be plain.
-    pub(crate) fn column_vector(&self, column: usize, vector: usize) -> Result<ColumnVector> {
+    pub(crate) fn column_vector(
+        &self,
+        column: usize,
+        vector: usize,
+        spare: &mut Spare,
+    ) -> Result<ColumnVector> {
         let (subject, form) = (column as u16, self.column_head(column).form);
         let counts = self.counts(subject, vector)?;
         if counts.as_ref().is_some_and(|counts| counts.iter().any(|&count| count > 1)) {
@@ -131,35 +154,46 @@ impl ColumnarBlock {
         let cells = counts.as_ref().map_or(rows, |counts| counts.iter().sum::<u64>() as usize);
         let filled = self.numbers(Kind::Filled, subject, vector, cells, 1)?;
         let values = filled.as_ref().map_or(cells, |filled| filled.iter().sum::<u64>() as usize);
-        let values = self.vector_values(Kind::Values, subject, form, vector, values)?;
+        let values = self.vector_values((Kind::Values, subject), form, vector, values, spare)?;
         Ok(ColumnVector { form, part: None, places: places(rows, counts, filled), values })
     }
 
     /// A key part of a vector.
-    pub(crate) fn key_vector(&self, part: usize, vector: usize) -> Result<ColumnVector> {
+    pub(crate) fn key_vector(&self, part: usize, vector: usize, spare: &mut Spare) -> Result<ColumnVector> {
         let (subject, key_part, rows) = (part as u16, self.head.key[part], self.rows_of(vector));
         let filled = self.numbers(Kind::KeyFilled, subject, vector, rows, 1)?;
         let values = filled.as_ref().map_or(rows, |filled| filled.iter().sum::<u64>() as usize);
-        let values = self.vector_values(Kind::KeyValues, subject, key_part.form, vector, values)?;
+        let kind = (Kind::KeyValues, subject);
+        let values = self.vector_values(kind, key_part.form, vector, values, spare)?;
         let places = places(rows, None, filled);
         Ok(ColumnVector { form: key_part.form, part: Some(key_part), places, values })
     }
 
     fn vector_values(
         &self,
-        kind: Kind,
-        subject: u16,
+        (kind, subject): (Kind, u16),
         form: Form,
         vector: usize,
         count: usize,
+        spare: &mut Spare,
     ) -> Result<VectorValues> {
         let section: Option<&Section> = self.section(kind, subject)?;
         Ok(match section {
             None if count == 0 => VectorValues::Texts(Strings::default()),
             None => return Err(self.corrupt(format!("{kind:?} of {subject} are missing"))),
             Some(section) if form == Form::Bytes => VectorValues::Texts(section.texts(vector, count)?),
-            Some(section) if form.fits_narrow() => VectorValues::Narrow(section.ints(vector, count)?),
-            Some(section) => VectorValues::Wide(section.ints(vector, count)?),
+            Some(section) if form.fits_narrow() => {
+                let mut values = std::mem::take(&mut spare.narrow);
+                values.resize(count, 0);
+                section.ints_into(vector, &mut values)?;
+                VectorValues::Narrow(values)
+            }
+            Some(section) => {
+                let mut values = std::mem::take(&mut spare.wide);
+                values.resize(count, 0);
+                section.ints_into(vector, &mut values)?;
+                VectorValues::Wide(values)
+            }
         })
     }
 }

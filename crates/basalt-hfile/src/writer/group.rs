@@ -60,12 +60,7 @@ impl GroupWriter {
 
 impl<W: FileWrite> HFileWriter<W> {
     /// Adds a cell to the group; `divides` if it may begin a block.
-    pub(super) fn append_to_group(
-        &mut self,
-        cell: &CellRef<'_>,
-        new_row: bool,
-        divides: bool,
-    ) -> Result<()> {
+    pub(super) fn append_to_group(&mut self, cell: &CellRef<'_>, new_row: bool, divides: bool) -> Result<()> {
         let writer = self.groups.as_ref().expect("the encoding is COLUMNAR");
         if divides && writer.group.is_full(cell, new_row, writer.rows_max, writer.bytes_max) {
             self.finish_group(!new_row)?;

@@ -116,12 +116,7 @@ impl Shared {
             range: place.region.range.clone(),
             rules,
             purpose: if all { Purpose::CompactAll } else { Purpose::CompactSome },
-            target: self.files.target(
-                &place.region.dir,
-                &place.family,
-                place.schema.as_ref(),
-                with_tags,
-            )?,
+            target: self.files.target(&place.region.dir, &place.family, place.schema.as_ref(), with_tags)?,
             file_bytes_max: FILE_BYTES_MAX,
             inputs,
         };

@@ -12,7 +12,11 @@ fn forms() -> Vec<Form> {
     let widths = (1..=8).flat_map(|width| [Form::Unsigned(width), Form::Signed(width)]);
     let floats = [4, 8].into_iter().flat_map(|width| [Form::Float(width), Form::RawFloat(width)]);
     let decimals = [-3, 0, 2, 10, 38].map(Form::Decimal);
-    widths.chain(floats).chain(decimals).chain([Form::Bytes, Form::Timestamp, Form::UnsignedTimestamp]).collect()
+    widths
+        .chain(floats)
+        .chain(decimals)
+        .chain([Form::Bytes, Form::Timestamp, Form::UnsignedTimestamp])
+        .collect()
 }
 
 fn check(form: Form, bytes: &[u8]) -> Option<i64> {

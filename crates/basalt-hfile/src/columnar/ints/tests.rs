@@ -41,7 +41,11 @@ fn vectors(value: impl Fn(i64) -> i64) -> Vec<Vec<i64>> {
 }
 
 fn noise(at: i64) -> i64 {
-    (at as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0x94d0_49bb_1331_11eb) as i64
+    (at as u64)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(31)
+        .wrapping_mul(0x94d0_49bb_1331_11eb) as i64
 }
 
 proptest! {

@@ -60,7 +60,8 @@ fn typed_rows_become_their_columns() {
 
 #[test]
 fn a_row_that_does_not_fit_leaves_all_of_them_bytes() {
-    let columns = [column("A", SqlType::Integer, SortOrder::Asc), column("B", SqlType::Integer, SortOrder::Asc)];
+    let columns =
+        [column("A", SqlType::Integer, SortOrder::Asc), column("B", SqlType::Integer, SortOrder::Asc)];
     let rows: StringList = [&b"12345678"[..], b"1234567"].into_iter().collect();
     assert_eq!(check(&rows, &columns), 1);
     let rows: StringList = [&b"12345678"[..], b"abcdefgh"].into_iter().collect();

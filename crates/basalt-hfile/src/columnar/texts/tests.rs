@@ -96,7 +96,10 @@ fn vectors(string: impl Fn(u32) -> String) -> Vec<StringList> {
 #[test]
 fn a_few_words_go_by_number() {
     let words = ["MAIL", "SHIP", "TRUCK", "RAIL", "AIR", "FOB", "REG AIR"];
-    let (name, bytes) = check(&vectors(|at| words[(at.wrapping_mul(2_654_435_761) >> 20) as usize % 7].into()), Compression::None);
+    let (name, bytes) = check(
+        &vectors(|at| words[(at.wrapping_mul(2_654_435_761) >> 20) as usize % 7].into()),
+        Compression::None,
+    );
     assert_eq!(name, "dictionary");
     assert!(bytes < 3 * (1024 * 3 / 8 + 12) + 80, "{bytes}");
 }
@@ -111,8 +114,11 @@ fn sorted_names_share_their_fronts() {
 #[test]
 fn prose_becomes_codes() {
     let words = ["furiously", "final", "deposits", "sleep", "pending", "accounts", "across", "the"];
-    let random = |at: u32| (at.wrapping_mul(0x9e37_79b9) ^ at.wrapping_mul(0x9e37_79b9) >> 15).wrapping_mul(0x85eb_ca6b) >> 17;
-    let text = |at: u32| (0..6).map(|word| words[random(at * 6 + word) as usize % 8]).collect::<Vec<_>>().join(" ");
+    let random = |at: u32| {
+        (at.wrapping_mul(0x9e37_79b9) ^ at.wrapping_mul(0x9e37_79b9) >> 15).wrapping_mul(0x85eb_ca6b) >> 17
+    };
+    let text =
+        |at: u32| (0..6).map(|word| words[random(at * 6 + word) as usize % 8]).collect::<Vec<_>>().join(" ");
     let vectors = vectors(text);
     let plain: usize = vectors.iter().map(StringList::size_bytes).sum();
     let (name, bytes) = check(&vectors, Compression::None);

@@ -28,8 +28,10 @@ impl RowDecoder {
         for Column { name, place, builder } in &mut self.columns {
             let result = match place {
                 Place::Key(place) if place.is_part_of(block.key_parts()) => {
-                    let values = block.key_vector(place.index, vector)?;
-                    builder.extend_vector(&values, rows.clone(), None)
+                    let values = block.key_vector(place.index, vector, &mut self.spare)?;
+                    let result = builder.extend_vector(&values, rows.clone(), None);
+                    self.spare.take_back(values);
+                    result
                 }
                 Place::Key(place) => {
                     if keys.is_none() {
@@ -40,10 +42,14 @@ impl RowDecoder {
                 }
                 Place::Cell(place) => match block.column(&place.name[usize::from(place.family_len)..]) {
                     Some(column) => {
-                        let values = block.column_vector(column, vector)?;
-                        builder.extend_vector(&values, rows.clone(), place.default.as_deref())
+                        let values = block.column_vector(column, vector, &mut self.spare)?;
+                        let result = builder.extend_vector(&values, rows.clone(), place.default.as_deref());
+                        self.spare.take_back(values);
+                        result
                     }
-                    None => builder.extend(&mut NoValues { rows: rows.len(), default: place.default.as_deref() }),
+                    None => {
+                        builder.extend(&mut NoValues { rows: rows.len(), default: place.default.as_deref() })
+                    }
                 },
             };
             if let Err((row, error)) = result {
