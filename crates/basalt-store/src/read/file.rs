@@ -165,7 +165,7 @@ impl StoreFile {
     }
 
     /// Adds what the file layer does not know: the table, and the rows concerned.
-    fn explain(&self, error: basalt_hfile::Error, block: Option<usize>) -> Error {
+    pub(crate) fn explain(&self, error: basalt_hfile::Error, block: Option<usize>) -> Error {
         match error {
             basalt_hfile::Error::Corrupt { offset, what, .. } => self.damage(offset, what, block),
             basalt_hfile::Error::Io { source, .. } => Error::io("read", &self.path)(source),

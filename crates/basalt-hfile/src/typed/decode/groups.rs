@@ -12,6 +12,16 @@ use crate::typed::column::{ReadError, ValueSource};
 use crate::typed::error::TypedError;
 
 impl RowDecoder {
+    /// Reads what [`Self::push_vector`] will need of a row group, neighbouring sections at once.
+    pub fn load(&self, block: &ColumnarBlock) -> FileResult<()> {
+        let key = self.columns.iter().any(|column| matches!(column.place, Place::Key(_)));
+        let columns = self.columns.iter().filter_map(|column| match &column.place {
+            Place::Key(_) => None,
+            Place::Cell(place) => block.column(&place.name[usize::from(place.family_len)..]),
+        });
+        block.load(key, &columns.collect::<Vec<_>>())
+    }
+
     /// Takes some rows of a vector of a row group, which must be plain ([`ColumnarBlock::is_plain`]) and hold all
     /// cells of these rows that the decoder's columns need. No cell of them may have been or be pushed otherwise.
     pub fn push_vector(
