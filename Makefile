@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help build demo test test-hbase lint fmt bench bench-hfile reference torture fuzz toolchain
+.PHONY: help build demo test test-hbase lint fmt bench bench-hfile bench-columnar reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -24,6 +24,7 @@ help:
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
+	@echo 'make bench-columnar size and speed of COLUMNAR: the three-column table, and LINEITEM beside its Parquet file'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
 	@echo 'make fuzz       every fuzz target of the store file for TIME=600 seconds each (needs cargo-fuzz)'
 	@echo 'make torture    the kill -9 test with thousands of kills; KILLS=3000'
@@ -61,6 +62,12 @@ bench: build $(PYTHON)
 
 bench-hfile: toolchain
 	tests/hbase/bench.sh
+
+COLUMNAR := $(CACHE)/columnar-sf$(SF)
+bench-columnar: build
+	$(CARGO) build --release --workspace --locked --example columnar_bench
+	$(CARGO_TARGET_DIR)/release/examples/columnar_bench
+	tests/reference/columnar.sh $(CARGO_TARGET_DIR)/release/basalt $(COLUMNAR) $(SF)
 
 reference: $(PYTHON)
 	$(PYTHON) tests/reference/make.py

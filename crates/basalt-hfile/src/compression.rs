@@ -68,6 +68,7 @@ impl Compression {
         }
     }
 
+    /// The codec with this number in the trailer.
     pub(crate) fn from_ordinal(ordinal: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|codec| codec.ordinal() == ordinal)
     }

@@ -8,6 +8,7 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use crate::cells::CellBlock;
+use crate::columnar::{ColumnarBlock, PartCursor};
 use crate::encoding::cursor::{CellCursor, RowMarks};
 use crate::encoding::{DecodeContext, Encoding};
 use crate::error::{Damage, Error, Result};
@@ -19,46 +20,69 @@ use crate::key::FlatKey;
 pub struct EncodedBlock {
     pub(crate) file: Arc<dyn FileRead>,
     pub(crate) offset: u64,
-    pub(crate) encoding: Encoding,
-    pub(crate) body: Bytes,
-    pub(crate) context: DecodeContext,
-    marks: Arc<RowMarks>,
+    pub(crate) content: Content,
+}
+
+/// What a block holds.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    /// Cells, one after the other.
+    Cells { encoding: Encoding, body: Bytes, context: DecodeContext, marks: Arc<RowMarks> },
+    /// A row group.
+    Columns(Arc<ColumnarBlock>),
 }
 
 impl EncodedBlock {
-    pub(crate) fn new(
-        file: Arc<dyn FileRead>,
-        offset: u64,
-        encoding: Encoding,
-        body: Bytes,
-        context: DecodeContext,
-    ) -> Self {
-        Self { file, offset, encoding, body, context, marks: Arc::default() }
-    }
-
     /// All cells.
     pub fn decode(&self) -> Result<CellBlock> {
-        let block = self.encoding.implementation().decode(&self.body, &self.context);
-        block.map_err(|damage| self.corrupt(damage))
+        match &self.content {
+            Content::Cells { encoding, body, context, .. } => {
+                let block = encoding.implementation().decode(body, context);
+                block.map_err(|damage| self.corrupt(damage))
+            }
+            Content::Columns(block) => block.decode(0..block.vectors()),
+        }
     }
 
     /// The cells of `row` in this block, none or some, decoding no more than the encoding forces.
     pub fn decode_row(&self, row: &[u8]) -> Result<CellBlock> {
-        let block = self.encoding.implementation().decode_row(&self.body, &self.context, row);
-        block.map_err(|damage| self.corrupt(damage))
+        match &self.content {
+            Content::Cells { encoding, body, context, .. } => {
+                let block = encoding.implementation().decode_row(body, context, row);
+                block.map_err(|damage| self.corrupt(damage))
+            }
+            Content::Columns(block) => block.decode_row(row),
+        }
     }
 
     /// A cursor before the first cell.
     pub fn cursor(&self) -> Result<BlockCursor> {
-        let cursor = self.encoding.implementation().cursor(&self.body, &self.context);
-        let mut cursor = cursor.map_err(|damage| self.corrupt(damage))?;
-        cursor.share(&self.marks);
+        let cursor = match &self.content {
+            Content::Cells { encoding, body, context, marks } => {
+                let cursor = encoding.implementation().cursor(body, context);
+                let mut cursor = cursor.map_err(|damage| self.corrupt(damage))?;
+                cursor.share(marks);
+                cursor
+            }
+            Content::Columns(block) => Box::new(PartCursor::new(Arc::clone(block))),
+        };
         Ok(BlockCursor { cursor, block: self.clone() })
     }
 
     /// Memory that the block holds, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.body.len()
+        match &self.content {
+            Content::Cells { body, .. } => body.len(),
+            Content::Columns(block) => block.memory_bytes(),
+        }
+    }
+
+    /// The row group, if it is one.
+    pub fn columns(&self) -> Option<&Arc<ColumnarBlock>> {
+        match &self.content {
+            Content::Cells { .. } => None,
+            Content::Columns(block) => Some(block),
+        }
     }
 
     #[cold]

@@ -31,7 +31,7 @@ use crate::error::Damage;
 use crate::key::FlatKey;
 use cursor::CellCursor;
 
-/// A data block encoding by name.
+/// A data block encoding by name. All but COLUMNAR are HBase's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Encoding {
@@ -47,11 +47,16 @@ pub enum Encoding {
     /// As NONE, with the offset of each row.
     #[serde(rename = "ROW_INDEX_V1")]
     RowIndexV1,
+    /// A block is a row group, its columns apart from each other ([`crate::columnar`]). HBase cannot read it.
+    Columnar,
 }
 
 impl Encoding {
     /// Every encoding.
-    pub const ALL: [Self; 5] = [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1];
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1, Self::Columnar];
+    /// Those that HBase knows.
+    pub const OF_HBASE: [Self; 5] = [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1];
 
     /// The name in file info and family attributes.
     pub fn name(self) -> &'static str {
@@ -61,6 +66,7 @@ impl Encoding {
             Self::Diff => "DIFF",
             Self::FastDiff => "FAST_DIFF",
             Self::RowIndexV1 => "ROW_INDEX_V1",
+            Self::Columnar => "COLUMNAR",
         }
     }
 
@@ -69,7 +75,7 @@ impl Encoding {
         Self::ALL.into_iter().find(|encoding| encoding.name().eq_ignore_ascii_case(name))
     }
 
-    /// The number that begins an encoded block; NONE's is never written.
+    /// The number that begins an encoded block; NONE's is never written. HBase's end at 7.
     pub fn id(self) -> u16 {
         match self {
             Self::None => 0,
@@ -77,15 +83,22 @@ impl Encoding {
             Self::Diff => 3,
             Self::FastDiff => 4,
             Self::RowIndexV1 => 7,
+            Self::Columnar => 0x4243,
         }
     }
 
+    /// The encoding of blocks that are written cell by cell: COLUMNAR's irregular ones are FAST_DIFF's.
+    pub(crate) fn by_cell(self) -> Self {
+        if self == Self::Columnar { Self::FastDiff } else { self }
+    }
+
+    /// The code of [`Self::by_cell`].
     pub(crate) fn implementation(self) -> &'static dyn BlockEncoding {
-        match self {
+        match self.by_cell() {
             Self::None => &none::None,
             Self::Prefix => &prefix::Prefix,
             Self::Diff => &diff::Diff,
-            Self::FastDiff => &fast_diff::FastDiff,
+            Self::FastDiff | Self::Columnar => &fast_diff::FastDiff,
             Self::RowIndexV1 => &row_index_v1::RowIndexV1,
         }
     }

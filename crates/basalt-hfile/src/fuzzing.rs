@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::block::{BlockHeader, HEADER_LEN, block_in};
 use crate::bloom::{BloomKind, BloomReader};
 use crate::compression::{Compression, decompress};
-use crate::encoded_block::EncodedBlock;
+use crate::encoded_block::{Content, EncodedBlock};
 use crate::encoding::{CellLayout, DecodeContext, Encoding, delta};
 use crate::file_info::FileInfo;
 use crate::index::{read_non_root_entries, read_root_entries};
@@ -122,31 +122,29 @@ fn resealed_file(data: &[u8]) {
 fn block(encoding: Encoding, data: &[u8]) {
     let Some((&choice, body)) = data.split_first() else { return };
     let with_tags = choice & 1 != 0;
-    let encoded = EncodedBlock::new(
-        Arc::new(MemoryFile::new("fuzz", Bytes::new())),
-        0,
-        encoding,
-        Bytes::copy_from_slice(body),
-        DecodeContext {
-            layout: CellLayout {
-                with_tags,
-                tags_compressed: with_tags && choice & 2 != 0,
-                with_seq: choice & 4 != 0,
-            },
-            seq_override: None,
-            cell_bytes_estimate: 30,
-            block_raw_bytes_max: RAW_BYTES_MAX as usize,
+    let context = DecodeContext {
+        layout: CellLayout {
+            with_tags,
+            tags_compressed: with_tags && choice & 2 != 0,
+            with_seq: choice & 4 != 0,
         },
-    );
-    check_block(&encoded);
+        seq_override: None,
+        cell_bytes_estimate: 30,
+        block_raw_bytes_max: RAW_BYTES_MAX as usize,
+    };
+    let body = Bytes::copy_from_slice(body);
+    let content = Content::Cells { encoding, body, context, marks: Arc::default() };
+    let file = Arc::new(MemoryFile::new("fuzz", Bytes::new()));
+    check_block(&EncodedBlock { file, offset: 0, content });
 }
 
 /// The input of an encoding's target that stands for a block of a file.
 pub fn block_input(block: &EncodedBlock) -> Vec<u8> {
-    let layout = block.context.layout;
+    let Content::Cells { body, context, .. } = &block.content else { return Vec::new() };
+    let layout = context.layout;
     let flags = [(layout.with_tags, 1), (layout.tags_compressed, 2), (layout.with_seq, 4)];
     let choice = flags.into_iter().filter(|(set, _)| *set).fold(0, |choice, (_, flag)| choice | flag);
-    [&[choice], &block.body[..]].concat()
+    [&[choice], &body[..]].concat()
 }
 
 /// The cursor and the single row must give what the batch decoder gives, if that succeeds.

@@ -18,6 +18,7 @@
 pub mod block;
 pub mod bloom;
 pub mod cells;
+pub mod columnar;
 pub mod compression;
 pub mod encoded_block;
 pub mod encoding;
@@ -43,6 +44,7 @@ mod fixtures;
 pub use block::Checksum;
 pub use bloom::BloomKind;
 pub use cells::{CellBlock, CellRun, CellSlot};
+pub use columnar::ColumnarBlock;
 pub use compression::Compression;
 pub use encoded_block::{BlockCursor, EncodedBlock};
 pub use encoding::Encoding;

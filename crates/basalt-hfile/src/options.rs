@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Options of writing and reading a file.
 
-use basalt_model::Seq;
+use std::sync::Arc;
+
+use basalt_model::{FamilyLayout, Seq};
 
 use crate::block::{Checksum, HEADER_LEN};
 use crate::bloom::{BloomKind, HashKind};
+use crate::columnar::ROWS_MAX;
 use crate::compression::Compression;
 use crate::encoding::Encoding;
 use crate::error::{Error, Result};
@@ -15,13 +18,20 @@ use crate::trailer::KeyOrder;
 pub struct WriterOptions {
     /// Data block encoding. Default NONE.
     pub encoding: Encoding,
-    /// Codec of every block. Default NONE.
+    /// Codec of every block, or of COLUMNAR's sections where it helps. Default NONE.
     pub compression: Compression,
     /// Level on the codec's own scale; `None` is GZ 6, ZSTD 1. Higher is smaller and slower to write.
     pub compression_level: Option<i32>,
     /// Bytes of cells after which a data block ends, raw or encoded, whichever comes first. Default 65,536.
-    /// Larger blocks compress better and scan faster; a point read decodes one whole block.
+    /// Larger blocks compress better and scan faster; a point read decodes one whole block. A block of COLUMNAR, of
+    /// which a point read decodes a small part, ends at 256 times as many bytes of rows and values.
     pub block_bytes: u32,
+    /// Rows after which a block of COLUMNAR ends, if it is not full before. Default and most 65,536.
+    pub block_rows: u32,
+    /// What the cells are, for COLUMNAR. Default `None`: bytes.
+    pub layout: Option<Arc<FamilyLayout>>,
+    /// Number that no other file of the database has; COLUMNAR's checksums are bound to it. Default 0.
+    pub file_number: u64,
     /// General Bloom filter. Default ROW.
     pub bloom: BloomKind,
     /// Hash of the Bloom filters. Default Murmur.
@@ -55,6 +65,9 @@ impl Default for WriterOptions {
             compression: Compression::default(),
             compression_level: None,
             block_bytes: 65_536,
+            block_rows: ROWS_MAX as u32,
+            layout: None,
+            file_number: 0,
             bloom: BloomKind::default(),
             bloom_hash: HashKind::default(),
             with_seq: true,
@@ -74,7 +87,16 @@ impl Default for WriterOptions {
 /// Largest block target; a block holds at most this and one cell.
 const BLOCK_BYTES_MAX: u32 = 1 << 28;
 
+/// How much larger a block of COLUMNAR is, and how large at most.
+const COLUMNAR_FACTOR: usize = 256;
+const COLUMNAR_BYTES_MAX: usize = 1 << 29;
+
 impl WriterOptions {
+    /// Bytes of rows and values at which a block of COLUMNAR ends.
+    pub(crate) fn columnar_bytes(&self) -> usize {
+        (self.block_bytes as usize * COLUMNAR_FACTOR).min(COLUMNAR_BYTES_MAX)
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
         let invalid = |what: String| Err(Error::Invalid { what });
         if !(1..=BLOCK_BYTES_MAX).contains(&self.block_bytes) {
@@ -91,6 +113,9 @@ impl WriterOptions {
                 "{} bytes per checksum are not in {HEADER_LEN}..={BLOCK_BYTES_MAX}",
                 self.checksum_chunk_bytes
             ));
+        }
+        if !(1..=ROWS_MAX as u32).contains(&self.block_rows) {
+            return invalid(format!("{} rows of a block are not in 1..={ROWS_MAX}", self.block_rows));
         }
         if self.index_entries_min < 2 {
             return invalid("an index level must have at least 2 entries to be split".into());

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use crate::block::{BlockHeader, BlockKind, RawBlock, read_block};
 use crate::bloom::{BloomFacts, BloomKind, BloomReader};
 use crate::cells::CellBlock;
-use crate::encoded_block::EncodedBlock;
+use crate::columnar::{ColumnarBlock, FIRST_READ, Seal};
+use crate::encoded_block::{Content, EncodedBlock};
 use crate::encoding::{CellLayout, DecodeContext, Encoding};
 use crate::error::{Damage, Error, Result, corrupt};
 use crate::file::FileRead;
@@ -199,10 +200,51 @@ impl HFileReader {
         }
         let previous = index.checked_sub(1).map(|before| self.index().map(|index| index.pointer(before)));
         self.check_place(&block, previous.transpose()?)?;
-        let parts = self.payload(&block).and_then(|payload| split_encoding(&block.header, &payload));
-        let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
         let (offset, context) = (pointer.offset, self.decode_context());
-        Ok(EncodedBlock::new(self.file.clone(), offset, encoding, body, context))
+        let content = if block.header.kind == BlockKind::ColumnarData {
+            let (size, all) = (pointer.size as usize, block.bytes.clone());
+            let open = ColumnarBlock::open(self.file.clone(), offset, size, all, self.seal(), &context)?;
+            Content::Columns(Arc::new(open))
+        } else {
+            let parts = self.payload(&block).and_then(|payload| split_encoding(&block.header, &payload));
+            let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
+            Content::Cells { encoding, body, context, marks: Arc::default() }
+        };
+        Ok(EncodedBlock { file: self.file.clone(), offset, content })
+    }
+
+    /// Data block `index`: of a row group its head alone, of which columns can then be read; all of any other block.
+    pub fn open_block(&self, index: usize) -> Result<EncodedBlock> {
+        let pointer = self.index()?.pointer(index);
+        let first = (pointer.size as usize).min(FIRST_READ);
+        if self.encoding != Encoding::Columnar || first == pointer.size as usize {
+            return self.read_encoded_block(index);
+        }
+        let BlockPointer { offset, size } = pointer;
+        let front = self.file.read_at(offset, first).map_err(|source| Error::Io {
+            file: self.name().to_owned(),
+            offset,
+            source,
+        })?;
+        let header =
+            front.first_chunk().map_or_else(|| Err("it has no header".to_owned()), BlockHeader::parse);
+        let header = header.map_err(|what| corrupt(self.name(), offset, what))?;
+        if header.kind != BlockKind::ColumnarData {
+            return self.read_encoded_block(index);
+        }
+        if header.total_bytes != size {
+            let what = format!("the index gives the block {size} bytes, its header {}", header.total_bytes);
+            return Err(corrupt(self.name(), offset, what));
+        }
+        let (file, context) = (self.file.clone(), self.decode_context());
+        let open = ColumnarBlock::open(file.clone(), offset, size as usize, front, self.seal(), &context)?;
+        Ok(EncodedBlock { file, offset, content: Content::Columns(Arc::new(open)) })
+    }
+
+    /// What the checksums of row groups are bound to.
+    fn seal(&self) -> Seal {
+        let number = |key| self.info.i64(key).unwrap_or(0);
+        Seal::of_file(number(keys::FILE_NUMBER) as u64, number(keys::CREATE_TIME_TS))
     }
 
     /// A checksum does not bind a block to its place, its previous offset does: no two blocks of a chain have
@@ -356,11 +398,11 @@ pub(crate) mod tests_support {
 
     use super::*;
 
-    /// Encoding, payload and context of each data block.
+    /// Encoding, payload and context of each data block, none of which is a row group.
     pub(crate) fn data_payloads(reader: &HFileReader) -> Vec<(Encoding, Bytes, DecodeContext)> {
-        let payload_of = |index| {
-            let block = reader.read_encoded_block(index).unwrap();
-            (block.encoding, block.body, block.context)
+        let payload_of = |index| match reader.read_encoded_block(index).unwrap().content {
+            Content::Cells { encoding, body, context, .. } => (encoding, body, context),
+            Content::Columns(_) => unreachable!("HBase wrote no row groups"),
         };
         (0..reader.block_count().unwrap()).map(payload_of).collect()
     }

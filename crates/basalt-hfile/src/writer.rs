@@ -5,6 +5,7 @@
 //! the block, its index entry, then whatever leaf index block and Bloom chunks are ready. At the end: the
 //! last of all those, intermediate index blocks, data root, meta root, file info, Bloom metadata, trailer.
 
+mod group;
 mod stats;
 
 use basalt_model::escape::Escaped;
@@ -20,10 +21,11 @@ use crate::encoding::{BlockEncoder, CellLayout, CellStep, Encoding, same_bytes};
 use crate::error::{Error, Result};
 use crate::file::FileWrite;
 use crate::file_info::{FileInfo, keys};
-use crate::index::{IndexWriter, separator};
+use crate::index::{BlockPointer, IndexWriter, separator};
 use crate::key::FlatKey;
 use crate::options::WriterOptions;
 use crate::trailer::Trailer;
+use group::GroupWriter;
 use stats::CellStats;
 
 /// What was written.
@@ -69,6 +71,8 @@ pub struct HFileWriter<W: FileWrite> {
     layout: CellLayout,
     sink: BlockSink<W>,
     encoder: Box<dyn BlockEncoder>,
+    /// The rows of the block being filled, in COLUMNAR.
+    groups: Option<GroupWriter>,
     /// The block being filled: room for its header, then payload.
     block: Vec<u8>,
     /// Raw bytes of the cells in `block`.
@@ -156,6 +160,7 @@ impl<W: FileWrite> HFileWriter<W> {
             layout,
             sink,
             encoder: options.encoding.implementation().encoder(layout),
+            groups: GroupWriter::try_new(&options)?,
             block: Vec::with_capacity(options.block_bytes as usize + options.block_bytes as usize / 4),
             block_raw_bytes: 0,
             block_cells: 0,
@@ -183,7 +188,8 @@ impl<W: FileWrite> HFileWriter<W> {
 
     /// Bytes handed to the file so far, plus those of the block being filled.
     pub fn size_so_far(&self) -> u64 {
-        self.sink.offset() + (self.block.len() - HEADER_LEN) as u64
+        let group = self.groups.as_ref().map_or(0, GroupWriter::size_bytes);
+        self.sink.offset() + (self.block.len().saturating_sub(HEADER_LEN) + group) as u64
     }
 
     /// Cells appended so far.
@@ -196,6 +202,9 @@ impl<W: FileWrite> HFileWriter<W> {
         self.check_limits(&cell)?;
         if self.stats.cells == 0 {
             self.add_to_blooms(&cell, true, true);
+            if self.groups.is_some() {
+                return self.append_to_group(&cell, true, false);
+            }
             self.block_key = FlatKey::of(&cell).to_vec();
             self.encode(&cell, None, true);
             return Ok(());
@@ -209,6 +218,9 @@ impl<W: FileWrite> HFileWriter<W> {
             return Err(order_error(&last, &cell));
         }
         self.add_to_blooms(&cell, step.new_row, step.new_column);
+        if self.groups.is_some() {
+            return self.append_to_group(&cell, step.new_row, step.order.is_ne());
+        }
         if step.order.is_ne() && self.block_is_full() {
             self.finish_block()?;
             self.block_key = separator(&self.last_key.key(), &FlatKey::of(&cell));
@@ -268,7 +280,7 @@ impl<W: FileWrite> HFileWriter<W> {
         self.block_raw_bytes = 0;
         self.block_cells = 0;
         if self.options.encoding != Encoding::None {
-            self.block.extend_from_slice(&self.options.encoding.id().to_be_bytes());
+            self.block.extend_from_slice(&self.options.encoding.by_cell().id().to_be_bytes());
         }
         self.encoder.begin(&mut self.block);
     }
@@ -285,8 +297,6 @@ impl<W: FileWrite> HFileWriter<W> {
 
     fn finish_block(&mut self) -> Result<()> {
         self.write_data_block()?;
-        self.index.write_ready_leaf(&mut self.sink)?;
-        self.write_ready_blooms(false)?;
         self.start_block();
         Ok(())
     }
@@ -296,10 +306,16 @@ impl<W: FileWrite> HFileWriter<W> {
         let kind =
             if self.options.encoding == Encoding::None { BlockKind::Data } else { BlockKind::EncodedData };
         let pointer = self.sink.write_block(kind, &mut self.block)?;
+        self.add_data_block(pointer)
+    }
+
+    /// A data block was written: its index entry, and what else is ready behind it.
+    fn add_data_block(&mut self, pointer: BlockPointer) -> Result<()> {
         self.index.add(pointer, std::mem::take(&mut self.block_key));
         self.last_data_block = pointer.offset;
         self.first_data_block = self.first_data_block.min(pointer.offset);
-        Ok(())
+        self.index.write_ready_leaf(&mut self.sink)?;
+        self.write_ready_blooms(false)
     }
 
     fn write_ready_blooms(&mut self, closing: bool) -> Result<()> {
@@ -319,10 +335,9 @@ impl<W: FileWrite> HFileWriter<W> {
 
     /// As [`Self::finish`]; also gives the file back.
     pub fn finish_into(mut self) -> Result<(FileSummary, W)> {
+        self.finish_group(false)?;
         if self.block_cells > 0 {
             self.write_data_block()?;
-            self.index.write_ready_leaf(&mut self.sink)?;
-            self.write_ready_blooms(false)?;
         }
         self.index.write_last_leaf(&mut self.sink)?;
         self.write_ready_blooms(true)?;

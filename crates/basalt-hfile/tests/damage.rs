@@ -17,8 +17,12 @@ const HEADER_LEN: usize = 33;
 /// A file of several small blocks with everything in it: versions, markers, tags, an index of two levels, Bloom
 /// filters of both sorts.
 fn small_file(options: WriterOptions) -> Vec<u8> {
-    let options = WriterOptions { block_bytes: 150, index_block_bytes: 120, with_tags: true, ..options };
+    // Tags would make the row groups irregular.
+    let with_tags = options.encoding != Encoding::Columnar;
+    let options =
+        WriterOptions { block_bytes: 150, block_rows: 3, index_block_bytes: 120, with_tags, ..options };
     let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    let tag = if with_tags { &b"\0\x03\x08T1"[..] } else { b"" };
     for number in 0..8u8 {
         let row = [b'r', b'0' + number];
         let cell = |qualifier, timestamp, cell_type, value, tags| CellRef {
@@ -34,7 +38,7 @@ fn small_file(options: WriterOptions) -> Vec<u8> {
         if number == 3 {
             writer.append(cell(b"", 9, CellType::DeleteFamily, b"", b"")).unwrap();
         }
-        writer.append(cell(b"a", 1_700_000_000_000, CellType::Put, b"value", b"\0\x03\x08T1")).unwrap();
+        writer.append(cell(b"a", 1_700_000_000_000, CellType::Put, b"value", tag)).unwrap();
         writer.append(cell(b"a", 1_600_000_000_000, CellType::Put, b"value", b"")).unwrap();
         writer.append(cell(b"ab", 5, CellType::DeleteColumn, b"", b"")).unwrap();
     }
@@ -141,7 +145,12 @@ fn a_flipped_bit_in_a_trailer_without_checksum_is_found_or_changes_no_cell() {
         // Without its tag the codec is absent, which means NONE, which it is.
         let codec_at =
             sound[sound.len() - TRAILER_LEN..].windows(3).position(|field| field == [0x60, 2, 0]).unwrap();
-        assert_eq!(harmless, [(codec_at, 4), (codec_at, 5), (4092, 0), (4092, 1)], "{encoding}");
+        let mut expected = vec![(codec_at, 4), (codec_at, 5), (4092, 0), (4092, 1)];
+        if encoding == Encoding::Columnar {
+            // The tag becomes that of the index levels, of which the few row groups need one and not two.
+            expected.remove(1);
+        }
+        assert_eq!(harmless, expected, "{encoding}");
     }
 }
 

@@ -108,6 +108,7 @@ fn options() -> impl Strategy<Value = WriterOptions> {
     (any::<(bool, bool, bool)>(), bloom, checksum, sizes).prop_map(
         |((with_seq, with_tags, tags_compressed), bloom, checksum, sizes)| WriterOptions {
             block_bytes: sizes.0,
+            block_rows: sizes.0 % 100 + 1,
             index_block_bytes: sizes.1,
             checksum_chunk_bytes: sizes.2,
             index_entries_min: 2,

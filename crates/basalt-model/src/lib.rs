@@ -23,7 +23,7 @@ pub use operation::{
     Append, CheckAndMutate, Condition, Delete, Durability, Get, Increment, Mutation, Put, Scan, TimeRange,
 };
 pub use range::KeyRange;
-pub use schema::{ColumnRef, ColumnSchema, KeyColumn, SortOrder, TableSchema};
+pub use schema::{ColumnRef, ColumnSchema, FamilyLayout, KeyColumn, SortOrder, TableSchema};
 pub use table::{FamilyDescriptor, TableDescriptor, TableId, TableName};
 pub use types::{SqlType, TypeError, Value};
 

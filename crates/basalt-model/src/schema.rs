@@ -187,6 +187,14 @@ impl TableSchema {
         }
     }
 
+    /// What the cells of a family are, for writers of store files.
+    pub fn family_layout(&self, family: &str) -> FamilyLayout {
+        let columns = self.columns.iter().filter(|column| column.family == family);
+        let mut columns: Vec<_> = columns.map(|column| (column.qualifier.clone(), column.sql_type)).collect();
+        columns.sort_by(|a, b| a.0.cmp(&b.0));
+        FamilyLayout { key: self.key.clone(), columns }
+    }
+
     /// All families, sorted by name: those of the columns and that of the empty cell.
     pub fn families(&self) -> Vec<&str> {
         let mut families: Vec<&str> = self.columns.iter().map(|column| column.family.as_str()).collect();
@@ -194,6 +202,24 @@ impl TableSchema {
         families.sort_unstable();
         families.dedup();
         families
+    }
+}
+
+/// What the bytes of a family's cells mean: the parts of the row key and the types of values. A hint for encodings;
+/// cells that do not fit it are as good as any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FamilyLayout {
+    /// Primary-key columns in key order; none if row keys are plain bytes.
+    pub key: Vec<KeyColumn>,
+    /// Qualifier and type of each column, sorted by qualifier.
+    pub columns: Vec<(Vec<u8>, SqlType)>,
+}
+
+impl FamilyLayout {
+    /// Type of the values of a qualifier.
+    pub fn sql_type(&self, qualifier: &[u8]) -> Option<SqlType> {
+        let at = self.columns.binary_search_by(|column| column.0.as_slice().cmp(qualifier));
+        at.ok().map(|at| self.columns[at].1)
     }
 }
 

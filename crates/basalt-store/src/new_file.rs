@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use basalt_hfile::{BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
-use basalt_model::{CellRef, FamilyDescriptor, Seq};
+use basalt_model::{CellRef, FamilyDescriptor, Seq, TableSchema};
 use parking_lot::Mutex;
 
 use crate::env::{Env, StorageFile, SyncKind};
@@ -57,16 +57,19 @@ impl FileFactory {
         self.next_file.load(Ordering::Relaxed)
     }
 
-    /// The place for files of `family` in the region at `region_dir`. `with_tags` if a cell may have tags.
+    /// The place for files of `family` in the region at `region_dir`, of a table of this schema. `with_tags` if a
+    /// cell may have tags.
     pub(crate) fn target(
         self: &Arc<Self>,
         region_dir: &str,
         family: &FamilyDescriptor,
+        schema: Option<&TableSchema>,
         with_tags: bool,
     ) -> Result<FamilyTarget> {
         let dir = layout::family_dir(&self.root, region_dir, &family.name);
         self.make_dir(&dir)?;
-        let options = WriterOptions { with_tags, ..writer_options(family)? };
+        let layout = schema.map(|schema| Arc::new(schema.family_layout(&family.name)));
+        let options = WriterOptions { with_tags, layout, ..writer_options(family)? };
         Ok(FamilyTarget { factory: Arc::clone(self), dir, options })
     }
 
@@ -108,7 +111,8 @@ impl FamilyTarget {
         let id = FileId(self.factory.next_file.fetch_add(1, Ordering::Relaxed));
         let path = self.dir.join(id.to_string());
         let created_ms = env.now_ms();
-        let options = WriterOptions { create_time_ms: created_ms, with_seq, ..self.options.clone() };
+        let (create_time_ms, file_number) = (created_ms, id.0);
+        let options = WriterOptions { create_time_ms, file_number, with_seq, ..self.options.clone() };
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
         let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false };
         new.writer = Some(HFileWriter::new(file, options).map_err(|error| new.explain(error))?);

@@ -11,6 +11,7 @@
 //! CellScan     key ranges, families of a row side by side, chunks          read/scan.rs
 //!    |  for SQL tables
 //! RowScan      record batches                                              read/rows.rs
+//!    ^  row groups of COLUMNAR that nothing else concerns come without the steps above, read/straight.rs
 //! ```
 //!
 //! Readers of cells with wishes of their own (columns, times, filters, limits, backwards) branch off at the merge:
@@ -49,6 +50,7 @@ mod scan;
 mod seek;
 mod segments;
 mod source;
+mod straight;
 mod table_scan;
 #[cfg(test)]
 pub(crate) mod testing;

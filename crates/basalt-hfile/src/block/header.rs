@@ -13,6 +13,8 @@ pub enum BlockKind {
     Data,
     /// Cells in a data block encoding.
     EncodedData,
+    /// A row group; stored as it is, whatever the file's codec.
+    ColumnarData,
     /// Last level of a data index that has several.
     LeafIndex,
     /// A level between root and leaves.
@@ -33,9 +35,10 @@ pub enum BlockKind {
 
 impl BlockKind {
     /// Every kind, in no special order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Data,
         Self::EncodedData,
+        Self::ColumnarData,
         Self::LeafIndex,
         Self::IntermediateIndex,
         Self::RootIndex,
@@ -51,6 +54,7 @@ impl BlockKind {
         match self {
             Self::Data => b"DATABLK*",
             Self::EncodedData => b"DATABLKE",
+            Self::ColumnarData => b"DATABLKC",
             Self::LeafIndex => b"IDXLEAF2",
             Self::IntermediateIndex => b"IDXINTE2",
             Self::RootIndex => b"IDXROOT2",
@@ -66,10 +70,10 @@ impl BlockKind {
         Self::ALL.into_iter().find(|kind| kind.magic() == magic)
     }
 
-    /// Which chain of previous offsets the kind belongs to: both data kinds share one.
+    /// Which chain of previous offsets the kind belongs to: the data kinds share one.
     pub(crate) fn chain(self) -> usize {
         match self {
-            Self::Data | Self::EncodedData => 0,
+            Self::Data | Self::EncodedData | Self::ColumnarData => 0,
             Self::LeafIndex => 1,
             Self::IntermediateIndex => 2,
             Self::RootIndex => 3,
@@ -83,7 +87,7 @@ impl BlockKind {
 
     /// True for blocks of cells.
     pub fn is_data(self) -> bool {
-        matches!(self, Self::Data | Self::EncodedData)
+        matches!(self, Self::Data | Self::EncodedData | Self::ColumnarData)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::header::{BlockHeader, HEADER_LEN};
+use super::header::{BlockHeader, BlockKind, HEADER_LEN};
 use crate::compression::{Compression, decompress};
 use crate::error::{Damage, Error, Result, corrupt};
 use crate::file::FileRead;
@@ -15,6 +15,8 @@ pub(crate) struct RawBlock {
     pub(crate) header: BlockHeader,
     /// The payload as stored: compressed.
     pub(crate) stored: Bytes,
+    /// Header, payload and checksums.
+    pub(crate) bytes: Bytes,
 }
 
 impl RawBlock {
@@ -27,7 +29,10 @@ impl RawBlock {
                 format!("the block claims {raw_len} bytes, the limit is {raw_bytes_max}"),
             ));
         }
-        decompress(compression, &self.stored, raw_len)
+        match self.header.kind {
+            BlockKind::ColumnarData => decompress(Compression::None, &self.stored, raw_len),
+            _ => decompress(compression, &self.stored, raw_len),
+        }
     }
 }
 
@@ -75,5 +80,5 @@ pub(crate) fn block_in(bytes: &Bytes, offset: u64) -> Result<RawBlock, String> {
             "checksum mismatch in the chunk at offset {at}: expected {expected:#010x}, found {found:#010x}"
         )
     })?;
-    Ok(RawBlock { offset, header, stored: bytes.slice(HEADER_LEN..covered) })
+    Ok(RawBlock { offset, header, stored: bytes.slice(HEADER_LEN..covered), bytes: bytes.slice(..total) })
 }

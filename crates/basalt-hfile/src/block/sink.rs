@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::file::FileWrite;
 use crate::index::BlockPointer;
 
+/// Bytes of one checksum in a block that checks itself: more than any has.
+const SEALED_CHUNK: u32 = 1 << 30;
+
 /// Where blocks go, one after the other.
 ///
 /// Callers build a payload behind [`HEADER_LEN`] reserved bytes, so that an uncompressed block is written
@@ -74,6 +77,44 @@ impl<W: FileWrite> BlockSink<W> {
         written
     }
 
+    /// Writes a block whose payload starts at `HEADER_LEN` in `buffer` and is stored as it is. It checks itself:
+    /// `seal` puts its checksums in, once the header is there; the container's is one of zeros.
+    pub(crate) fn write_sealed_block(
+        &mut self,
+        kind: BlockKind,
+        buffer: &mut Vec<u8>,
+        seal: impl FnOnce(&mut [u8]),
+    ) -> Result<BlockPointer> {
+        let raw_len = buffer.len() - HEADER_LEN;
+        if buffer.len() >= SEALED_CHUNK as usize {
+            return Err(Error::Invalid {
+                what: format!("a block of {raw_len} bytes is too large for a store file"),
+            });
+        }
+        let total = buffer.len() as u32 + 4;
+        let header = BlockHeader {
+            kind,
+            total_bytes: total,
+            raw_bytes: raw_len as u32,
+            previous_offset: self.previous[kind.chain()],
+            checksum: Checksum::Null,
+            checksum_chunk_bytes: SEALED_CHUNK,
+            covered_bytes: buffer.len() as u32,
+        };
+        header.write_over(buffer);
+        seal(buffer);
+        Checksum::Null.append_to(buffer, SEALED_CHUNK as usize);
+        self.append_block(kind, raw_len, buffer)
+    }
+
+    fn append_block(&mut self, kind: BlockKind, raw_len: usize, block: &[u8]) -> Result<BlockPointer> {
+        let pointer = BlockPointer { offset: self.offset, size: block.len() as u32 };
+        self.append(block)?;
+        self.previous[kind.chain()] = pointer.offset as i64;
+        self.raw_bytes_total += (HEADER_LEN + raw_len) as u64;
+        Ok(pointer)
+    }
+
     fn finish_block(&mut self, kind: BlockKind, raw_len: usize, block: &mut Vec<u8>) -> Result<BlockPointer> {
         let covered = block.len();
         let total = covered + 4 * covered.div_ceil(self.checksum_chunk_bytes as usize);
@@ -89,11 +130,7 @@ impl<W: FileWrite> BlockSink<W> {
         header.write_over(block);
         self.checksum.append_to(block, self.checksum_chunk_bytes as usize);
         debug_assert_eq!(block.len(), total);
-        let pointer = BlockPointer { offset: self.offset, size: total as u32 };
-        self.append(block)?;
-        self.previous[kind.chain()] = pointer.offset as i64;
-        self.raw_bytes_total += (HEADER_LEN + raw_len) as u64;
-        Ok(pointer)
+        self.append_block(kind, raw_len, block)
     }
 
     /// Appends bytes that are not a block: the trailer.

@@ -31,7 +31,8 @@ pub struct ConvertOptions {
 }
 
 /// Entries of the file info that belong to the form of a file, not to its cells.
-const OF_THE_FORM: [&[u8]; 7] = [
+const OF_THE_FORM: [&[u8]; 8] = [
+    keys::FILE_NUMBER,
     keys::DATA_BLOCK_ENCODING,
     keys::INDEX_BLOCK_ENCODING,
     keys::BLOOM_FILTER_TYPE,
@@ -72,6 +73,7 @@ fn writer_options(reader: &HFileReader, options: &ConvertOptions) -> WriterOptio
             .general_bloom()
             .or(reader.delete_family_bloom())
             .map_or(defaults.bloom_hash, |bloom| bloom.hash),
+        file_number: reader.file_info().i64(keys::FILE_NUMBER).unwrap_or(0) as u64,
         with_seq: reader.has_seq(),
         with_tags: reader.has_tags(),
         tags_compressed: reader.has_compressed_tags(),

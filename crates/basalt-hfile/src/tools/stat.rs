@@ -2,6 +2,7 @@
 //! A description of a file: trailer, file info, shape of the index, statistics of blocks and cells, Bloom
 //! filters. [`FileStat`] prints as text and serialises as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use basalt_model::CellType;
@@ -9,6 +10,8 @@ use basalt_model::escape::Escaped;
 use serde::Serialize;
 
 use crate::bloom::{BloomFacts, BloomKind};
+use crate::columnar::SectionFacts;
+use crate::compression::Compression;
 use crate::encoding::Encoding;
 use crate::error::Result;
 use crate::file_info::keys;
@@ -32,6 +35,8 @@ pub struct FileStat {
     pub index: IndexStat,
     /// Data blocks.
     pub blocks: BlockStat,
+    /// Sections of row groups, those of one purpose together, in the order in which they first occur.
+    pub sections: Vec<SectionStat>,
     /// Cells.
     pub cells: CellStat,
     /// What the general Bloom filter answers for.
@@ -81,6 +86,37 @@ pub struct BlockStat {
     pub cells_max: usize,
 }
 
+/// Sections of one purpose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SectionStat {
+    /// What they hold, and of which key part or column.
+    pub what: String,
+    /// Schemes and codecs, each with the number of sections.
+    pub schemes: BTreeMap<String, usize>,
+    /// Values.
+    pub values: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
+}
+
+impl SectionStat {
+    /// Adds a section to the others of its purpose.
+    fn add(all: &mut Vec<Self>, facts: SectionFacts) {
+        let at = all.iter().position(|stat| stat.what == facts.what).unwrap_or_else(|| {
+            let (what, schemes) = (facts.what.clone(), BTreeMap::new());
+            all.push(Self { what, schemes, values: 0, disk_bytes: 0 });
+            all.len() - 1
+        });
+        let scheme = match facts.compression {
+            Compression::None => facts.scheme.to_owned(),
+            codec => format!("{} {codec}", facts.scheme),
+        };
+        *all[at].schemes.entry(scheme).or_default() += 1;
+        all[at].values += u64::from(facts.values);
+        all[at].disk_bytes += u64::from(facts.bytes);
+    }
+}
+
 /// The cells.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CellStat {
@@ -112,9 +148,13 @@ pub fn stat(reader: &HFileReader) -> Result<FileStat> {
     let mut cells = CellStat::default();
     let mut key_bytes = 0;
     let mut last_row = Vec::new();
+    let mut sections = Vec::new();
     for index in 0..blocks.count {
         let encoded = reader.read_encoded_block(index)?;
         let block = encoded.decode()?;
+        if let Some(group) = encoded.columns() {
+            group.facts()?.into_iter().for_each(|facts| SectionStat::add(&mut sections, facts));
+        }
         blocks.disk_bytes += u64::from(reader.block_extent(index)?.size_bytes);
         blocks.encoded_bytes += encoded.memory_bytes() as u64;
         blocks.cells_min = blocks.cells_min.min(block.len());
@@ -146,6 +186,7 @@ pub fn stat(reader: &HFileReader) -> Result<FileStat> {
             key_bytes,
         },
         blocks,
+        sections,
         cells,
         bloom: reader.bloom_kind(),
         general_bloom: reader.general_bloom().cloned(),
@@ -251,6 +292,14 @@ impl FileStat {
         line(f, "bytes encoded", blocks.encoded_bytes)?;
         line(f, "bytes raw", blocks.raw_bytes)?;
         line(f, "cells in a block", format_args!("{} to {}", blocks.cells_min, blocks.cells_max))?;
+        if !self.sections.is_empty() {
+            writeln!(f, "\nsections of row groups, bytes on disk")?;
+        }
+        for section in &self.sections {
+            let schemes = section.schemes.iter().map(|(name, count)| format!("{count} {name}"));
+            let (bytes, schemes) = (section.disk_bytes, schemes.collect::<Vec<_>>().join(", "));
+            line(f, &section.what, format_args!("{bytes} of {} values: {schemes}", section.values))?;
+        }
         writeln!(f, "\ncells")?;
         line(f, "count", cells.count)?;
         line(f, "rows", cells.rows)?;

@@ -2,6 +2,8 @@
 //! One Arrow array in the making: the type is decided once per stretch of rows, then a tight loop reads the
 //! bytes of each row's value and appends.
 
+mod vectors;
+
 use std::sync::Arc;
 
 use arrow::array::{

@@ -8,6 +8,8 @@
 //! A column's cell is looked for where it was in the row before; rows of one shape are found at the first try.
 //! Otherwise the search goes from there, left or right, since the cells of a row are in order.
 
+mod groups;
+
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use super::column::{ColumnBuilder, ReadError, ValueSource};
 use super::error::TypedError;
 use super::projected_schema;
 use crate::cells::{CellBlock, CellRun, CellSlot};
+use crate::columnar::Spare;
 
 /// Builds batches of some columns of a table from its visible cells: the newest version of each column, no
 /// delete markers, in key order.
@@ -34,6 +37,7 @@ pub struct RowDecoder {
     columns: Vec<Column>,
     pending: Vec<CellRun>,
     rows_ready: usize,
+    spare: Spare,
 }
 
 #[derive(Debug)]
@@ -57,6 +61,9 @@ struct KeyPlace {
     before: Vec<KeyColumn>,
     column: KeyColumn,
     is_last: bool,
+    /// Which of how many key columns it is.
+    index: usize,
+    count: usize,
 }
 
 #[derive(Debug)]
@@ -78,7 +85,7 @@ impl RowDecoder {
     /// [`RowDecoder::of_columns`] for the usual one.
     pub fn new(table: &TableSchema, projection: &[ColumnRef], schema: SchemaRef) -> Self {
         let columns = projection.iter().map(|&column| Column::new(table, column)).collect();
-        Self { schema, columns, pending: Vec::new(), rows_ready: 0 }
+        Self { schema, columns, pending: Vec::new(), rows_ready: 0, spare: Spare::default() }
     }
 
     /// A decoder of the given columns with the Arrow schema that [`projected_schema`] gives them.
@@ -286,6 +293,8 @@ impl KeyPlace {
             before: key[fixed..index].to_vec(),
             column: key[index].clone(),
             is_last: index + 1 == key.len(),
+            index,
+            count: key.len(),
         }
     }
 

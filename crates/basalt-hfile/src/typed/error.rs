@@ -103,6 +103,9 @@ pub enum TypedError {
         /// Row key.
         row: Vec<u8>,
     },
+    /// The file could not be read.
+    #[error(transparent)]
+    File(#[from] crate::Error),
     /// Arrow refused what was built.
     #[error("the rows make no record batch")]
     Arrow(#[from] ArrowError),

@@ -122,6 +122,9 @@ impl CellStats {
         if options.encoding != Encoding::None {
             info.set(keys::DATA_BLOCK_ENCODING, options.encoding.name());
         }
+        if options.encoding == Encoding::Columnar {
+            info.set(keys::FILE_NUMBER, options.file_number.to_be_bytes());
+        }
         info.set(keys::DELETE_FAMILY_COUNT, self.family_deletes.to_be_bytes());
         info.set(keys::EARLIEST_PUT_TS, self.earliest_put.to_be_bytes());
         info.set(keys::TIMERANGE, self.time_range());

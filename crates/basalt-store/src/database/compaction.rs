@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::KeepDeletedCells;
-use basalt_model::{FamilyDescriptor, TableId};
+use basalt_model::{FamilyDescriptor, TableId, TableSchema};
 
 use super::{Database, Shared};
 use crate::compact::{self, CompactionSpec, Control, FILE_BYTES_MAX, Pick, PickOptions, Reason};
@@ -37,6 +37,7 @@ struct FamilyPlace {
     region: Arc<RegionVersion>,
     table_name: Arc<str>,
     family: FamilyDescriptor,
+    schema: Option<TableSchema>,
 }
 
 impl FamilyPlace {
@@ -86,6 +87,7 @@ impl Shared {
             region: Arc::clone(region),
             table_name: table.descriptor.name.to_string().into(),
             family: descriptor.clone(),
+            schema: table.descriptor.schema.clone(),
         })
     }
 
@@ -114,7 +116,7 @@ impl Shared {
             range: place.region.range.clone(),
             rules,
             purpose: if all { Purpose::CompactAll } else { Purpose::CompactSome },
-            target: self.files.target(&place.region.dir, &place.family, with_tags)?,
+            target: self.files.target(&place.region.dir, &place.family, place.schema.as_ref(), with_tags)?,
             file_bytes_max: FILE_BYTES_MAX,
             inputs,
         };

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_model::{FamilyDescriptor, Seq, TableId};
+use basalt_model::{FamilyDescriptor, Seq, TableId, TableSchema};
 
 use super::{Database, Shared};
 use crate::error::Result;
@@ -98,7 +98,7 @@ impl Shared {
         let Ok(table) = version.table(sealed.region.table) else { return Ok(files) };
         let with_tags = sealed.memtables.iter().any(|memtable| memtable.has_tags());
         for family in &table.descriptor.families {
-            let file = self.write_family(sealed, family, with_tags)?;
+            let file = self.write_family(sealed, family, table.descriptor.schema.as_ref(), with_tags)?;
             files.extend(file.map(|file| (family.name.clone(), file)));
         }
         Ok(files)
@@ -108,6 +108,7 @@ impl Shared {
         &self,
         sealed: &Sealed,
         family: &FamilyDescriptor,
+        schema: Option<&TableSchema>,
         with_tags: bool,
     ) -> Result<Option<FinishedFile>> {
         let newest_first = sealed.memtables.iter().rev();
@@ -122,7 +123,7 @@ impl Shared {
         let mut target = None;
         while let Some(run) = cells.next_run(None)? {
             if target.is_none() {
-                let created = self.files.target(&sealed.region.dir, family, with_tags)?;
+                let created = self.files.target(&sealed.region.dir, family, schema, with_tags)?;
                 file = Some(created.create(true)?);
                 target = Some(created);
             }

@@ -38,7 +38,10 @@ impl Database {
         };
         let mut families = Vec::with_capacity(found.descriptor.families.len());
         for family in &found.descriptor.families {
-            families.push((family.name.clone(), shared.files.target(&region.dir, family, false)?));
+            families.push((family.name.clone(), {
+                let schema = found.descriptor.schema.as_ref();
+                shared.files.target(&region.dir, family, schema, false)?
+            }));
         }
         let spec = IngestSpec {
             env: shared.env.clone(),

@@ -20,7 +20,7 @@ fn start(env: &Env, memory_bytes: usize, file_bytes_max: u64) -> IngestWriter {
     env.storage.create_dir("/".as_ref()).expect("memory does not fail");
     let factory = Arc::new(FileFactory::new(env.clone(), "/db".into(), 1));
     let target = |name: &str| {
-        (name.to_owned(), factory.target("data/r", &family(name), false).expect("the family is valid"))
+        (name.to_owned(), factory.target("data/r", &family(name), None, false).expect("the family is valid"))
     };
     let families = vec![target("a"), target("b")];
     let (env, table_name) = (env.clone(), "T".to_owned());

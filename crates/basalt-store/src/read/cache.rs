@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The block cache: decoded blocks of store files, shared by everything that reads a database.
 //!
+//! Of a row group the cache holds its head, which leads to all parts of it, and the parts that were decoded to
+//! cells, each for itself.
+//!
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
 //! for once leaves before one that is asked for again). Blocks are immutable and files are never reused, so
 //! nothing is ever invalidated; blocks of a removed file age out.
@@ -8,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use basalt_hfile::CellBlock;
+use basalt_hfile::{CellBlock, ColumnarBlock};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -23,21 +26,35 @@ const ENTRY_OVERHEAD: u64 = 128;
 struct BlockKey {
     file: FileId,
     index: u32,
+    part: u32,
+}
+
+/// The part number of a row group's head.
+const HEAD: u32 = u32::MAX;
+
+#[derive(Debug, Clone)]
+enum Entry {
+    Cells(Arc<CellBlock>),
+    Head(Arc<ColumnarBlock>, u64),
 }
 
 #[derive(Debug, Clone, Copy)]
 struct ByMemory;
 
-impl Weighter<BlockKey, Arc<CellBlock>> for ByMemory {
-    fn weight(&self, _: &BlockKey, block: &Arc<CellBlock>) -> u64 {
-        block.memory_bytes() as u64 + ENTRY_OVERHEAD
+impl Weighter<BlockKey, Entry> for ByMemory {
+    fn weight(&self, _: &BlockKey, entry: &Entry) -> u64 {
+        let bytes = match entry {
+            Entry::Cells(block) => block.memory_bytes() as u64,
+            Entry::Head(_, bytes) => *bytes,
+        };
+        bytes + ENTRY_OVERHEAD
     }
 }
 
 /// Decoded blocks in memory.
 #[derive(Debug)]
 pub struct BlockCache {
-    blocks: Cache<BlockKey, Arc<CellBlock>, ByMemory>,
+    blocks: Cache<BlockKey, Entry, ByMemory>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -68,15 +85,35 @@ impl BlockCache {
         }
     }
 
-    pub(crate) fn get(&self, file: FileId, index: usize) -> Option<Arc<CellBlock>> {
-        let found = self.blocks.get(&key(file, index));
+    /// A part of a block; of blocks that are no row groups the only one, 0.
+    pub(crate) fn get(&self, file: FileId, index: usize, part: usize) -> Option<Arc<CellBlock>> {
+        match self.count(self.blocks.get(&key(file, index, part as u32))) {
+            Some(Entry::Cells(block)) => Some(block),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn insert(&self, file: FileId, index: usize, part: usize, block: &Arc<CellBlock>) {
+        self.blocks.insert(key(file, index, part as u32), Entry::Cells(Arc::clone(block)));
+    }
+
+    pub(crate) fn get_head(&self, file: FileId, index: usize) -> Option<Arc<ColumnarBlock>> {
+        match self.count(self.blocks.get(&key(file, index, HEAD))) {
+            Some(Entry::Head(block, _)) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// Keeps the head of a row group. It grows by the headers of the sections that are read through it.
+    pub(crate) fn insert_head(&self, file: FileId, index: usize, block: &Arc<ColumnarBlock>) {
+        let bytes = block.memory_bytes_max() as u64;
+        self.blocks.insert(key(file, index, HEAD), Entry::Head(Arc::clone(block), bytes));
+    }
+
+    fn count(&self, found: Option<Entry>) -> Option<Entry> {
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Relaxed);
         found
-    }
-
-    pub(crate) fn insert(&self, file: FileId, index: usize, block: &Arc<CellBlock>) {
-        self.blocks.insert(key(file, index), Arc::clone(block));
     }
 
     /// Counters and contents.
@@ -91,6 +128,7 @@ impl BlockCache {
     }
 }
 
-fn key(file: FileId, index: usize) -> BlockKey {
-    BlockKey { file, index: u32::try_from(index).expect("a store file has fewer than 2^32 blocks") }
+fn key(file: FileId, index: usize, part: u32) -> BlockKey {
+    let index = u32::try_from(index).expect("a store file has fewer than 2^32 blocks");
+    BlockKey { file, index, part }
 }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::file_info::keys;
-use basalt_hfile::{CellBlock, CellRun, HFileReader, ReadOptions};
+use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding, HFileReader, ReadOptions};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -90,9 +90,61 @@ impl StoreFile {
         Ok(reader)
     }
 
-    /// Block `index`, from the cache or from storage.
+    /// The head of block `index` if it is a row group, from the cache or from storage.
+    pub(crate) fn row_group(&self, index: usize, access: &ReadAccess) -> Result<Option<Arc<ColumnarBlock>>> {
+        let reader = self.reader()?;
+        if reader.encoding() != Encoding::Columnar {
+            return Ok(None);
+        }
+        if let Some(head) = access.cache.get_head(self.meta.id, index) {
+            return Ok(Some(head));
+        }
+        let opened = reader.open_block(index).map_err(|error| self.explain(error, Some(index)))?;
+        let Some(head) = opened.columns() else { return Ok(None) };
+        if access.fill_cache {
+            access.cache.insert_head(self.meta.id, index, head);
+        }
+        Ok(Some(Arc::clone(head)))
+    }
+
+    /// The cells of one part of a row group, from the cache or from storage.
+    pub(crate) fn part(
+        &self,
+        (index, part): (usize, usize),
+        group: &ColumnarBlock,
+        access: &ReadAccess,
+    ) -> Result<Arc<CellBlock>> {
+        if let Some(block) = access.cache.get(self.meta.id, index, part) {
+            access.counters.blocks_cached.fetch_add(1, Relaxed);
+            return Ok(block);
+        }
+        let block = group.decode(part..part + 1).map_err(|error| self.explain(error, Some(index)))?;
+        let block = Arc::new(block);
+        let size_bytes = self.explained(self.reader()?.block_extent(index))?.size_bytes;
+        access.counters.blocks_read.fetch_add(u64::from(part == 0), Relaxed);
+        access.counters.bytes_read.fetch_add(u64::from(size_bytes) / group.vectors() as u64, Relaxed);
+        if access.fill_cache {
+            access.cache.insert(self.meta.id, index, part, &block);
+        }
+        Ok(block)
+    }
+
+    /// The cells of one row of a row group.
+    fn row_of_group(
+        &self,
+        index: usize,
+        row: &[u8],
+        group: &ColumnarBlock,
+        access: &ReadAccess,
+    ) -> Result<Arc<CellBlock>> {
+        let block = group.decode_row(row).map_err(|error| self.explain(error, Some(index)))?;
+        access.counters.blocks_read.fetch_add(1, Relaxed);
+        Ok(Arc::new(block))
+    }
+
+    /// Block `index`, which is no row group, from the cache or from storage.
     pub(crate) fn block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
-        if let Some(block) = access.cache.get(self.meta.id, index) {
+        if let Some(block) = access.cache.get(self.meta.id, index, 0) {
             access.counters.blocks_cached.fetch_add(1, Relaxed);
             return Ok(block);
         }
@@ -103,7 +155,7 @@ impl StoreFile {
         access.counters.blocks_read.fetch_add(1, Relaxed);
         access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
         if access.fill_cache {
-            access.cache.insert(self.meta.id, index, &block);
+            access.cache.insert(self.meta.id, index, 0, &block);
         }
         Ok(block)
     }
@@ -113,7 +165,7 @@ impl StoreFile {
     }
 
     /// Adds what the file layer does not know: the table, and the rows concerned.
-    fn explain(&self, error: basalt_hfile::Error, block: Option<usize>) -> Error {
+    pub(crate) fn explain(&self, error: basalt_hfile::Error, block: Option<usize>) -> Error {
         match error {
             basalt_hfile::Error::Corrupt { offset, what, .. } => self.damage(offset, what, block),
             basalt_hfile::Error::Io { source, .. } => Error::io("read", &self.path)(source),
@@ -210,15 +262,29 @@ pub(crate) struct FileSource {
     seq_max: Option<Seq>,
     /// Where to go first, until a block was found that holds it.
     seek_row: Option<Vec<u8>>,
+    /// Only this row is wanted: of a row group no more than it is decoded.
+    only_row: Option<Vec<u8>>,
     /// Next block to read.
     next: Option<usize>,
+    /// The row group whose parts are being read.
+    group: Option<Group>,
     /// The block in hand and the cells in it that were not handed out.
     current: Option<Current>,
 }
 
 #[derive(Debug)]
+struct Group {
+    index: usize,
+    head: Arc<ColumnarBlock>,
+    /// The part to be read next.
+    next: usize,
+}
+
+#[derive(Debug)]
 struct Current {
     index: usize,
+    /// The part of a row group; 0 of other blocks.
+    part: usize,
     block: Arc<CellBlock>,
     at: usize,
 }
@@ -227,7 +293,13 @@ impl FileSource {
     /// Cells of `file` up to the commit `seq_max`.
     pub(crate) fn new(file: Arc<StoreFile>, access: ReadAccess, seq_max: Seq) -> Self {
         let seq_max = Some(seq_max).filter(|seq_max| *seq_max < file.meta.seq_max);
-        Self { file, access, seq_max, seek_row: Some(Vec::new()), next: None, current: None }
+        let seek_row = Some(Vec::new());
+        Self { file, access, seq_max, seek_row, only_row: None, next: None, group: None, current: None }
+    }
+
+    /// As [`Self::new`], for one row. The source must be made to seek it.
+    pub(crate) fn of_row(file: Arc<StoreFile>, access: ReadAccess, seq_max: Seq, row: &[u8]) -> Self {
+        Self { only_row: Some(row.to_vec()), ..Self::new(file, access, seq_max) }
     }
 
     /// Makes sure that a block with cells not handed out is in hand; false at the end.
@@ -235,6 +307,9 @@ impl FileSource {
         loop {
             if self.current.as_ref().is_some_and(|current| current.at < current.block.len()) {
                 return Ok(true);
+            }
+            if self.load_part(end)? {
+                continue;
             }
             let Some(index) = self.next_block()? else { return Ok(false) };
             let file = Arc::clone(&self.file);
@@ -248,16 +323,58 @@ impl FileSource {
                 return Ok(false);
             }
             self.next = Some(index + 1);
+            if let Some(head) = file.row_group(index, &self.access)? {
+                let row = self.seek_row.as_deref().unwrap_or_default();
+                let next = head.vector_of_row(row).map_err(|error| file.explain(error, Some(index)))?;
+                self.group = Some(Group { index, head, next });
+                continue;
+            }
             let block = match self.current.take() {
                 Some(current) if current.index == index => current.block,
-                _ => self.file.block(index, &self.access)?,
+                _ => file.block(index, &self.access)?,
             };
-            let at = self.seek_row.as_ref().map_or(0, |row| block.lower_bound_row(row));
-            if at < block.len() {
-                self.seek_row = None;
-            }
-            self.current = Some(Current { index, block, at });
+            self.take_up(index, 0, block);
         }
+    }
+
+    /// Takes the next part of the row group in hand; false if there is none that begins before `end`.
+    fn load_part(&mut self, end: Option<&[u8]>) -> Result<bool> {
+        let Some(group) = self.group.as_mut().filter(|group| group.next < group.head.vectors()) else {
+            self.group = None;
+            return Ok(false);
+        };
+        let (index, part) = (group.index, group.next);
+        group.next += 1;
+        let head = Arc::clone(&group.head);
+        let file = Arc::clone(&self.file);
+        let explain = |error| file.explain(error, Some(index));
+        if let Some(row) = &self.only_row {
+            self.group = None;
+            let block = file.row_of_group(index, row, &head, &self.access)?;
+            self.take_up(index, part, block);
+            return Ok(true);
+        }
+        if let Some(end) = end
+            && head.first_row_of(part).map_err(explain)?.as_slice() >= end
+        {
+            self.group = None;
+            return Ok(false);
+        }
+        let block = match self.current.take() {
+            Some(current) if (current.index, current.part) == (index, part) => current.block,
+            _ => file.part((index, part), &head, &self.access)?,
+        };
+        self.take_up(index, part, block);
+        Ok(true)
+    }
+
+    /// Goes on in a block, from the row that was looked for.
+    fn take_up(&mut self, index: usize, part: usize, block: Arc<CellBlock>) {
+        let at = self.seek_row.as_ref().map_or(0, |row| block.lower_bound_row(row));
+        if at < block.len() {
+            self.seek_row = None;
+        }
+        self.current = Some(Current { index, part, block, at });
     }
 
     fn next_block(&mut self) -> Result<Option<usize>> {
@@ -276,6 +393,7 @@ impl CellSource for FileSource {
     fn seek(&mut self, row: &[u8]) {
         self.seek_row = Some(row.to_vec());
         self.next = None;
+        self.group = None;
         if let Some(current) = &mut self.current {
             current.at = current.block.len();
         }

@@ -51,7 +51,8 @@ fn family_row(
     }
     for file in &family.files {
         if may_contain(file, &range.start)? {
-            look_into(&mut FileSource::new(Arc::clone(file), access.clone(), seq_max))?;
+            let (file, row) = (Arc::clone(file), &range.start);
+            look_into(&mut FileSource::of_row(file, access.clone(), seq_max, row))?;
         }
     }
     let mut resolver = Resolver::new(family.rules, Purpose::Read);

@@ -11,8 +11,12 @@ use basalt_hfile::typed::{RowDecoder, TypedError};
 use basalt_model::{ColumnRef, TableSchema};
 
 use super::file::ReadCounters;
-use super::scan::CellScan;
+use super::scan::{CellScan, Chunk};
+use super::straight::GroupRows;
 use crate::{Error, Result};
+
+/// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
+const LOAD_ROWS_MIN: usize = 8192;
 
 /// Rows of a scan, some thousands at a time. Without columns the batches have rows and no columns, for counting.
 ///
@@ -33,6 +37,8 @@ impl RowScan {
     /// `table` is named in errors.
     pub fn new(cells: CellScan, decoder: RowDecoder, table: Arc<str>, batch_rows: usize) -> Self {
         let (runs, batch_rows) = (Vec::new().into_iter(), batch_rows.max(1));
+        let mut cells = cells;
+        cells.allow_row_groups();
         Self { cells, decoder, table, batch_rows, runs, ended: false, failed: false }
     }
 
@@ -50,14 +56,29 @@ impl RowScan {
         while !self.ended && self.decoder.rows_ready() < self.batch_rows {
             if let Some(run) = self.runs.next() {
                 self.decoder.push(&run).map_err(|error| self.explain(error))?;
-            } else if let Some(runs) = self.cells.next_runs()? {
-                self.runs = runs.into_iter();
-            } else {
-                self.decoder.end().map_err(|error| self.explain(error))?;
-                self.ended = true;
+                continue;
+            }
+            match self.cells.next_chunk()? {
+                Some(Chunk::Cells(runs)) => self.runs = runs.into_iter(),
+                Some(Chunk::Rows(rows)) => self.push_rows(&rows)?,
+                None => {
+                    self.decoder.end().map_err(|error| self.explain(error))?;
+                    self.ended = true;
+                }
             }
         }
         Ok(())
+    }
+
+    fn push_rows(&mut self, rows: &GroupRows) -> Result<()> {
+        let GroupRows { group, vector, rows: of_vector, begins, .. } = rows;
+        if begins.is_some_and(|rows| rows >= LOAD_ROWS_MIN) {
+            self.decoder.load(group).map_err(|error| rows.explain(error))?;
+        }
+        self.decoder.push_vector(group, *vector, of_vector.clone()).map_err(|error| match error {
+            TypedError::File(error) => rows.explain(error),
+            error => self.explain(error),
+        })
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {

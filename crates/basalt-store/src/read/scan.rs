@@ -14,6 +14,7 @@ use basalt_model::{KeyRange, Seq};
 use super::family::{FamilyInput, FamilyStream};
 use super::file::{ReadAccess, ReadCounters};
 use super::merge::Merge;
+use super::straight::{GroupRows, LoneFiles, Piece};
 use crate::Result;
 
 /// Cells after which a chunk ends; a block that is passed on whole may exceed it.
@@ -37,6 +38,27 @@ pub struct CellScan {
     /// The region being read, and which of its ranges comes next.
     current: Option<(RegionStream, VecDeque<KeyRange>)>,
     in_range: bool,
+    /// Row groups may pass as they are, where they can.
+    straight: bool,
+    /// The files of the region being read, if they are all that is read of it.
+    lone: Option<LoneFiles>,
+    /// Rows that follow the cells handed out last.
+    pending: Option<GroupRows>,
+}
+
+/// Some of what a scan sees.
+pub(crate) enum Chunk {
+    /// Visible cells, at least one.
+    Cells(Vec<CellRun>),
+    /// Rows of a row group, all of whose cells are visible.
+    Rows(GroupRows),
+}
+
+/// What one step of a scan came to.
+enum Step {
+    Cells,
+    Rows(GroupRows),
+    End,
 }
 
 /// The families of a region.
@@ -72,7 +94,33 @@ impl CellScan {
         debug_assert!(
             ranges.windows(2).all(|pair| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start))
         );
-        Self { regions: regions.into(), ranges, access, seq_max, current: None, in_range: false }
+        Self {
+            regions: regions.into(),
+            ranges,
+            access,
+            seq_max,
+            current: None,
+            in_range: false,
+            straight: false,
+            lone: None,
+            pending: None,
+        }
+    }
+
+    /// From now on [`Self::next_chunk`] is called, and row groups may pass as they are.
+    pub(crate) fn allow_row_groups(&mut self) {
+        self.straight = true;
+    }
+
+    /// The next chunk, or `None` at the end.
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk>> {
+        if let Some(rows) = self.pending.take() {
+            return Ok(Some(Chunk::Rows(rows)));
+        }
+        match self.next_runs()? {
+            Some(runs) => Ok(Some(Chunk::Cells(runs))),
+            None => Ok(self.pending.take().map(Chunk::Rows)),
+        }
     }
 
     /// The next chunk of visible cells, at least one cell, or `None` at the end.
@@ -80,8 +128,13 @@ impl CellScan {
         let mut runs = Vec::new();
         let (mut counted, mut cells) = (0, 0);
         while cells < CHUNK_CELLS {
-            if !self.step(&mut runs)? {
-                break;
+            match self.step(&mut runs)? {
+                Step::Cells => {}
+                Step::Rows(rows) => {
+                    self.pending = Some(rows);
+                    break;
+                }
+                Step::End => break,
             }
             // The last run may still grow; it is counted when another one follows or at the end.
             while counted + 1 < runs.len() {
@@ -102,36 +155,52 @@ impl CellScan {
         &self.access.counters
     }
 
-    /// One stretch further; false at the end of everything.
-    fn step(&mut self, out: &mut Vec<CellRun>) -> Result<bool> {
+    /// One stretch further.
+    fn step(&mut self, out: &mut Vec<CellRun>) -> Result<Step> {
         loop {
-            if self.current.is_none() && !self.next_region() {
-                return Ok(false);
+            if self.current.is_none() && !self.next_region()? {
+                return Ok(Step::End);
             }
             let (stream, ranges) = self.current.as_mut().expect("set by next_region");
-            if !self.in_range {
-                let Some(range) = ranges.pop_front() else {
-                    self.current = None;
-                    continue;
-                };
-                stream.seek_range(&range);
-                self.in_range = true;
+            if self.in_range {
+                if stream.step(out)? {
+                    return Ok(Step::Cells);
+                }
+                self.in_range = false;
             }
-            if stream.step(out)? {
-                return Ok(true);
+            let piece = match &mut self.lone {
+                Some(lone) => lone.next(&self.access)?,
+                None => None,
+            };
+            match piece {
+                Some(Piece::Rows(rows)) => return Ok(Step::Rows(rows)),
+                Some(Piece::Cells(range)) => {
+                    stream.seek_range(&range);
+                    self.in_range = true;
+                }
+                None => match (ranges.pop_front(), &mut self.lone) {
+                    (Some(range), Some(lone)) => lone.seek_range(range),
+                    (Some(range), None) => {
+                        stream.seek_range(&range);
+                        self.in_range = true;
+                    }
+                    (None, _) => (self.current, self.lone) = (None, None),
+                },
             }
-            self.in_range = false;
         }
     }
 
-    fn next_region(&mut self) -> bool {
-        let Some(region) = self.regions.pop_front() else { return false };
+    fn next_region(&mut self) -> Result<bool> {
+        let Some(region) = self.regions.pop_front() else { return Ok(false) };
         let wanted = self.ranges.iter().map(|range| range.intersect(&region.range));
         let ranges: VecDeque<KeyRange> = wanted.filter(|range| !range.is_empty()).collect();
         let hull = KeyRange {
             start: ranges.front().map(|range| range.start.clone()).unwrap_or_default(),
             end: ranges.back().and_then(|range| range.end.clone()),
         };
+        if let ([family], true) = (&region.families[..], self.straight) {
+            self.lone = LoneFiles::try_new(family, &hull, self.seq_max)?;
+        }
         let stream = |family| FamilyStream::of_input(family, &hull, &self.access, self.seq_max);
         let mut streams: Vec<FamilyStream> = region.families.into_iter().map(stream).collect();
         let stream = match streams.len() {
@@ -139,7 +208,7 @@ impl CellScan {
             _ => RegionStream::Several(Merge::new(streams)),
         };
         self.current = Some((stream, ranges));
-        true
+        Ok(true)
     }
 }
 

@@ -124,6 +124,118 @@ fn ranges_columns_and_counts() {
     assert_eq!((counted, counters.rows.load(Relaxed)), (500, 500));
 }
 
+/// One family in COLUMNAR: K INTEGER, V VARCHAR, W INTEGER, D DECIMAL(9,2)
+fn columnar(rows_per_block: bool) -> (Database, TableId, TableSchema) {
+    let columns = vec![
+        ColumnDefinition::new("K", SqlType::Integer),
+        ColumnDefinition::new("V", SqlType::Varchar(None)),
+        ColumnDefinition::new("W", SqlType::Integer),
+        ColumnDefinition::new("D", SqlType::Decimal(Some((9, 2)))),
+    ];
+    let schema = TableSchema::try_new(SchemaDefinition::new(columns, vec![KeyPart::asc("K")]));
+    let schema = schema.expect("the schema is valid");
+    let options = OpenOptions { env: memory_env(), background: false, ..OpenOptions::create() };
+    let database = Database::open(Path::new("/db"), options).expect("memory does not fail");
+    let family = |name: &&str| FamilyDescriptor {
+        delete_rule: DeleteRule::BySequence,
+        encoding: "COLUMNAR".into(),
+        block_bytes: if rows_per_block { 64 } else { 65_536 },
+        ..FamilyDescriptor::new(*name)
+    };
+    let descriptor = TableDescriptor {
+        name: TableName::in_default("T"),
+        families: schema.families().iter().map(family).collect(),
+        schema: Some(schema.clone()),
+        attributes: Default::default(),
+    };
+    let table = database.create_table(descriptor).expect("the table is valid");
+    (database, table, schema)
+}
+
+/// Rows of a table by the cells that a scan shows: the plain way.
+fn by_cells(database: &Database, table: TableId, schema: &TableSchema, ranges: Vec<KeyRange>) -> RecordBatch {
+    let options = crate::ScanOptions { ranges, families: None, versions: 1, cache: true };
+    let mut cells = database.snapshot().scan(table, &options).expect("the ranges are valid");
+    let mut decoder = RowDecoder::of_columns(schema, schema.declared_order());
+    while let Some(runs) = cells.next_runs().expect("memory does not fail") {
+        runs.iter().for_each(|run| decoder.push(run).expect("the rows are sound"));
+    }
+    decoder.end().expect("the rows are sound");
+    decoder.finish_batch().expect("the rows are sound")
+}
+
+fn straight(database: &Database, table: TableId, schema: &TableSchema, ranges: Vec<KeyRange>) -> RecordBatch {
+    let snapshot = database.snapshot();
+    let scan =
+        snapshot.rows(table, schema, schema.declared_order(), ranges, 100).expect("the ranges are valid");
+    let arrow = scan.schema().clone();
+    let batches: Vec<RecordBatch> = scan.collect::<Result<_>>().expect("the rows are sound");
+    concat_batches(&arrow, &batches).expect("they share their schema")
+}
+
+#[test]
+fn row_groups_and_cells_give_the_same_rows() {
+    for small_blocks in [false, true] {
+        let (database, table, schema) = columnar(small_blocks);
+        let mut chance = 7u64;
+        let mut random = |below: u64| {
+            chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (chance >> 33) % below
+        };
+        let range = |from, to| KeyRange { start: key(from).into(), end: Some(key(to).into()) };
+        for round in 0..12 {
+            // The first flush is of rows that nothing overlaps, later ones overwrite and delete some.
+            let mut out = WriteBatch::new();
+            let count = if round == 0 { 3000 } else { random(400) + 1 };
+            for at in 0..count {
+                let number = if round == 0 { at as i32 } else { random(4000) as i32 };
+                let mut row = out.row(table, &key(number)).expect("the row is valid");
+                let (family, empty) = (schema.empty_family.as_bytes(), &schema.empty_qualifier);
+                if round > 0 && random(9) == 0 {
+                    row.delete(family, b"", i64::MAX, basalt_model::CellType::DeleteFamily)
+                        .expect("it is valid");
+                    row.finish();
+                    continue;
+                }
+                row.put(family, empty, i64::MAX, b"x").expect("it is valid");
+                let text = format!("text {}", random(50));
+                if random(5) > 0 {
+                    row.put(family, &schema.columns[0].qualifier, i64::MAX, text.as_bytes())
+                        .expect("it is valid");
+                }
+                row.put(family, &schema.columns[1].qualifier, i64::MAX, &key(random(1000) as i32))
+                    .expect("it is valid");
+                if random(3) > 0 {
+                    let value = basalt_model::Value::Decimal(basalt_model::types::Decimal::new(
+                        random(9999).into(),
+                        2,
+                    ));
+                    let mut bytes = vec![];
+                    schema.columns[2]
+                        .sql_type
+                        .encode(Default::default(), &value, &mut bytes)
+                        .expect("it fits");
+                    row.put(family, &schema.columns[2].qualifier, i64::MAX, &bytes).expect("it is valid");
+                }
+                row.finish();
+            }
+            database.write(out, Durability::Sync).expect("memory does not fail");
+            if round % 3 != 1 {
+                database.flush(None).expect("memory does not fail");
+            }
+            if round % 4 == 3 {
+                database.compact(Some(table), true).expect("memory does not fail");
+            }
+            let (from, to) = (random(3000) as i32, random(3000) as i32);
+            let ranges = vec![range(from.min(to), from.max(to) + 1), range(3500, 3600)];
+            for ranges in [vec![KeyRange::all()], ranges, vec![range(5, 6)]] {
+                let expected = by_cells(&database, table, &schema, ranges.clone());
+                assert_eq!(straight(&database, table, &schema, ranges), expected, "round {round}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_count_reads_only_the_family_that_every_row_has() {
     let schema = schema();

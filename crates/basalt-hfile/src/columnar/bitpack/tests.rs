@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Every width, for whole vectors and for others.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(values: &[u64], width: u32) {
+    let mut bytes = vec![];
+    pack(values, width, &mut bytes);
+    assert_eq!(bytes.len(), packed_len(values.len(), width));
+    let mut out = vec![1; values.len()];
+    unpack_64(&bytes, width, &mut out);
+    assert_eq!(out, values, "{width} bits");
+    if width <= 32 {
+        let mut out = vec![1; values.len()];
+        unpack_32(&bytes, width, &mut out);
+        assert!(out.iter().zip(values).all(|(&a, &b)| u64::from(a) == b), "{width} bits");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn what_is_packed_comes_out(
+        width in 0u32..=64,
+        count in prop_oneof![Just(VECTOR), 0usize..80, 900usize..1100],
+        seed in any::<u64>(),
+    ) {
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+        let values: Vec<u64> =
+            (0..count as u64).map(|at| (seed ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) & mask).collect();
+        check(&values, width);
+    }
+}
+
+#[test]
+fn every_width_holds_its_largest_value() {
+    for width in 1..=64 {
+        for count in [1, 7, VECTOR] {
+            check(&vec![u64::MAX >> (64 - width); count], width);
+        }
+    }
+}
+
+#[test]
+fn the_example_of_the_format_comes_out() {
+    let mut bytes = vec![];
+    pack(&[5, 6, 7], 3, &mut bytes);
+    assert_eq!(bytes, [0xf5, 0x01]);
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An open columnar block: its head is read and verified, sections are read as they are asked for.
+
+use std::cmp::Ordering;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use basalt_model::Seq;
+use bytes::Bytes;
+
+use super::VECTOR;
+use super::form::Form;
+use super::head::{ColumnHead, Head, Kind, head_len};
+use super::place::{Seal, Source};
+use super::section::Section;
+use super::strings::Strings;
+use crate::block::HEADER_LEN;
+use crate::compression::Compression;
+use crate::encoding::DecodeContext;
+use crate::error::{Damage, Result};
+use crate::file::FileRead;
+
+/// Read of a block that is not read as a whole: enough for most heads and their smaller sections.
+pub(crate) const FIRST_READ: usize = 16 << 10;
+/// Bytes of checksums behind the payload: the container's, which are zero.
+const CONTAINER_CHECKSUM: usize = 4;
+
+/// A row group of a store file.
+#[derive(Debug)]
+pub struct ColumnarBlock {
+    pub(super) source: Arc<Source>,
+    pub(super) head: Head,
+    sections: Vec<OnceLock<Section>>,
+    key_index: OnceLock<Strings>,
+    pub(super) seq_override: Option<Seq>,
+}
+
+/// One column of a block, for people and planners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SectionFacts {
+    /// What it holds, and of which key part or column.
+    pub what: String,
+    /// Scheme of its vectors.
+    pub scheme: &'static str,
+    /// Codec of its pages.
+    pub compression: Compression,
+    /// Values.
+    pub values: u32,
+    /// Bytes in the file, without the entry in the head.
+    pub bytes: u32,
+}
+
+impl ColumnarBlock {
+    /// Opens a block of `len` bytes, of which `front` are the first, perhaps all.
+    pub(crate) fn open(
+        file: Arc<dyn FileRead>,
+        offset: u64,
+        len: usize,
+        front: Bytes,
+        seal: Seal,
+        context: &DecodeContext,
+    ) -> Result<Self> {
+        let seal = seal.of_block(offset);
+        let mut source = Source {
+            file,
+            offset,
+            seal,
+            bytes_max: context.block_raw_bytes_max,
+            sections_at: 0,
+            sections_len: 0,
+            loaded: Mutex::new(Vec::new()),
+        };
+        let payload = front.get(HEADER_LEN..).unwrap_or_default();
+        let head_len = head_len(payload).map_err(|damage| source.corrupt(damage))?;
+        source.sections_at = HEADER_LEN + head_len;
+        let Some(sections_len) = len.checked_sub(source.sections_at + CONTAINER_CHECKSUM) else {
+            let what = format!("a head of {head_len} bytes in a block of {len}");
+            return Err(source.corrupt(Damage::new(4, what)));
+        };
+        source.sections_len = sections_len;
+        let mut front = front;
+        if front.len() < source.sections_at {
+            front = source.file.read_at(offset, source.sections_at).map_err(|error| crate::Error::Io {
+                file: source.file.name().to_owned(),
+                offset,
+                source: error,
+            })?;
+        }
+        let head =
+            Head::read(&front, head_len, sections_len, seal).map_err(|damage| source.corrupt(damage))?;
+        let read = (front.len() - source.sections_at).min(sections_len);
+        if read > 0 {
+            let bytes = front.slice(source.sections_at..source.sections_at + read);
+            source.loaded = Mutex::new(vec![(0..read, bytes)]);
+        }
+        let sections = head.sections.iter().map(|_| OnceLock::new()).collect();
+        let (source, seq_override) = (Arc::new(source), context.seq_override);
+        Ok(Self { source, head, sections, key_index: OnceLock::new(), seq_override })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.head.rows as usize
+    }
+
+    /// Number of cells.
+    pub fn cells(&self) -> usize {
+        self.head.cells as usize
+    }
+
+    /// Number of vectors of rows.
+    pub fn vectors(&self) -> usize {
+        self.head.vectors()
+    }
+
+    /// Rows of a vector: 1,024, but for the last.
+    pub fn rows_of(&self, vector: usize) -> usize {
+        self.head.rows_of(vector)
+    }
+
+    /// Qualifiers and forms of the columns, ascending.
+    pub fn columns(&self) -> impl Iterator<Item = (&[u8], Form)> {
+        self.head.columns.iter().map(|column| (column.qualifier.as_slice(), column.form))
+    }
+
+    /// The number of the column of this name.
+    pub fn column(&self, qualifier: &[u8]) -> Option<usize> {
+        self.head.columns.binary_search_by(|column| column.qualifier.as_slice().cmp(qualifier)).ok()
+    }
+
+    pub(super) fn column_head(&self, column: usize) -> &ColumnHead {
+        &self.head.columns[column]
+    }
+
+    /// Reads the bytes of some columns' sections that are not yet in memory, neighbours in one read.
+    pub fn load(&self, key: bool, columns: &[usize]) -> Result<()> {
+        let wanted = |kind: Kind, subject: u16| match kind {
+            Kind::KeyIndex | Kind::KeyValues | Kind::KeyFilled => key,
+            Kind::Presence | Kind::Filled | Kind::Values => columns.contains(&subject.into()),
+            Kind::Timestamps | Kind::Types | Kind::Seqs => false,
+        };
+        let mut pending: Option<std::ops::Range<usize>> = None;
+        for entry in self.head.sections.iter().filter(|entry| entry.len > 0) {
+            if !wanted(entry.kind, entry.subject) {
+                continue;
+            }
+            let range = entry.offset as usize..(entry.offset + entry.len) as usize;
+            match &mut pending {
+                Some(before) if before.end == range.start => before.end = range.end,
+                Some(before) => {
+                    self.source.load(std::mem::replace(before, range))?;
+                }
+                None => pending = Some(range),
+            }
+        }
+        pending.map_or(Ok(()), |range| self.source.load(range))
+    }
+
+    /// A section, its header read; `None` if the block has no such section.
+    pub(super) fn section(&self, kind: Kind, subject: u16) -> Result<Option<&Section>> {
+        let found =
+            self.head.sections.iter().position(|entry| entry.kind == kind && entry.subject == subject);
+        let Some(index) = found else { return Ok(None) };
+        if let Some(section) = self.sections[index].get() {
+            return Ok(Some(section));
+        }
+        let section = Section::open(&self.source, &self.head.sections[index], self.vectors())?;
+        Ok(Some(self.sections[index].get_or_init(|| section)))
+    }
+
+    /// First row of every vector, and the last row.
+    pub(super) fn key_index(&self) -> Result<&Strings> {
+        if let Some(index) = self.key_index.get() {
+            return Ok(index);
+        }
+        let section = self.section(Kind::KeyIndex, 0)?;
+        let section = section.ok_or_else(|| self.corrupt("the block has no key index"))?;
+        let index = section.texts(0, self.vectors() + 1)?;
+        Ok(self.key_index.get_or_init(|| index))
+    }
+
+    /// The vector in which `row` is, if it is in the block; else that of the next lower row, or the first.
+    pub fn vector_of_row(&self, row: &[u8]) -> Result<usize> {
+        let index = self.key_index()?;
+        let (mut low, mut high) = (0, self.vectors());
+        while low < high {
+            let middle = (low + high) / 2;
+            if index.get(middle).cmp(row) == Ordering::Greater { high = middle } else { low = middle + 1 }
+        }
+        Ok(low.saturating_sub(1))
+    }
+
+    /// The number of the first row that is not below `row`, counted from the start of the block.
+    pub fn lower_bound(&self, row: &[u8]) -> Result<usize> {
+        let vector = self.vector_of_row(row)?;
+        Ok(vector * VECTOR + self.key_rows(vector)?.lower_bound(row)?)
+    }
+
+    /// The first row of a vector.
+    pub fn first_row_of(&self, vector: usize) -> Result<Vec<u8>> {
+        Ok(self.key_index()?.get(vector).to_vec())
+    }
+
+    /// What each section is and how large.
+    pub fn facts(&self) -> Result<Vec<SectionFacts>> {
+        let facts = self.head.sections.iter().map(|entry| {
+            let section = self.section(entry.kind, entry.subject)?;
+            let (scheme, compression) = section.map_or(("", Compression::None), Section::scheme_name);
+            let subject = match self.head.columns.get(usize::from(entry.subject)) {
+                Some(column) if entry.kind >= Kind::Presence => {
+                    basalt_model::escape::Escaped(&column.qualifier).to_string()
+                }
+                _ if entry.kind >= Kind::Presence => "all cells".to_owned(),
+                _ => format!("part {}", entry.subject),
+            };
+            let what = format!("{:?} of {subject}", entry.kind);
+            Ok(SectionFacts { what, scheme, compression, values: entry.values, bytes: entry.len })
+        });
+        facts.collect()
+    }
+
+    /// Memory held once the headers of all sections were read, in bytes, without what [`Self::load`] loads.
+    pub fn memory_bytes_max(&self) -> usize {
+        let headers: usize = self.head.sections.iter().map(|entry| 2 * entry.header_len as usize).sum();
+        self.memory_bytes() + headers
+    }
+
+    /// Memory held, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let loaded = self.source.loaded.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.head.sections.len() * 160 + loaded.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
+    }
+
+    #[cold]
+    pub(super) fn corrupt(&self, what: impl Into<String>) -> crate::Error {
+        self.source.corrupt(Damage::new(0, what))
+    }
+}

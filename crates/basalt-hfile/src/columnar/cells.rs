@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows of a block as cells: for merges, compactions, gets, and everything else that works cell by cell.
+//!
+//! A *part* is the rows of one vector. Its columns are decoded one after the other, then its cells are put in
+//! order, row by row.
+
+use std::ops::Range;
+
+use basalt_model::{CellRef, CellType, Seq};
+use bytes::Bytes;
+
+use super::block::ColumnarBlock;
+use super::form::Form;
+use super::head::{ALL_CELLS, Kind};
+use super::rows::KeyRows;
+use super::section::Section;
+use super::strings::{Span, Strings};
+use crate::cells::{CellBlock, CellSlot};
+use crate::encoding::cursor::CellCursor;
+use crate::error::{Damage, Error, Result};
+use crate::key::FlatKey;
+
+/// Cells of a column in one vector that a block may claim.
+const VECTOR_CELLS_MAX: usize = 1 << 16;
+
+/// Values that are not empty, of some cells.
+pub(super) enum Values {
+    Ints(Vec<u64>),
+    Texts(Strings),
+}
+
+/// Which of some cells have a value that is not empty; `None`: all.
+type Filled = Option<Vec<u64>>;
+
+/// One column of a vector, decoded.
+struct ColumnPart<'a> {
+    qualifier: &'a [u8],
+    form: Form,
+    /// Cells of each row; `None`: one.
+    counts: Option<Vec<u64>>,
+    filled: Filled,
+    values: Values,
+    stamps: Option<Stamps>,
+}
+
+/// Timestamps, types and sequence numbers, per row or per cell.
+struct Stamps {
+    timestamps: Numbers,
+    types: Numbers,
+    seqs: Numbers,
+}
+
+/// Numbers of cells, which are often one.
+enum Numbers {
+    One(u64),
+    Each(Vec<u64>),
+}
+
+impl Numbers {
+    #[inline]
+    fn get(&self, index: usize) -> u64 {
+        match self {
+            Self::One(number) => *number,
+            Self::Each(numbers) => numbers[index],
+        }
+    }
+}
+
+impl ColumnarBlock {
+    /// The numbers of a section, or `None` without it; each at most `max`, unless that is `u64::MAX`.
+    pub(super) fn numbers(
+        &self,
+        kind: Kind,
+        subject: u16,
+        vector: usize,
+        count: usize,
+        max: u64,
+    ) -> Result<Filled> {
+        let Some(section) = self.section(kind, subject)? else { return Ok(None) };
+        let numbers: Vec<u64> = section.ints(vector, count)?;
+        if numbers.iter().any(|&number| number > max) {
+            return Err(self.corrupt(format!("{kind:?} of {subject} is above {max}")));
+        }
+        Ok(Some(numbers))
+    }
+
+    /// The values of `count` cells that are not empty, and which those are.
+    pub(super) fn values(
+        &self,
+        (filled, values, subject): (Kind, Kind, u16),
+        form: Form,
+        vector: usize,
+        count: usize,
+    ) -> Result<(Filled, Values)> {
+        let filled = self.numbers(filled, subject, vector, count, 1)?;
+        let count = filled.as_ref().map_or(count, |filled| filled.iter().sum::<u64>() as usize);
+        let section = self.section(values, subject)?;
+        let values = match section {
+            None if count == 0 => Values::Texts(Strings::default()),
+            None => return Err(self.corrupt(format!("{values:?} of {subject} are missing"))),
+            // A vector without values has no bytes in a section that has others.
+            Some(section) if form == Form::Bytes => Values::Texts(section.texts(vector, count)?),
+            Some(section) => Values::Ints(section.ints(vector, count)?),
+        };
+        Ok((filled, values))
+    }
+
+    /// Cells of each row of a vector; `None`: one.
+    pub(super) fn counts(&self, column: u16, vector: usize) -> Result<Filled> {
+        let counts =
+            self.numbers(Kind::Presence, column, vector, self.rows_of(vector), VECTOR_CELLS_MAX as u64)?;
+        if counts.as_ref().is_some_and(|counts| counts.iter().sum::<u64>() > VECTOR_CELLS_MAX as u64) {
+            return Err(
+                self.corrupt(format!("column {column} has more than {VECTOR_CELLS_MAX} cells in a vector"))
+            );
+        }
+        Ok(counts)
+    }
+
+    fn stamps(&self, subject: u16, vector: usize, count: usize) -> Result<Option<Stamps>> {
+        let get = |kind, max| match self.section(kind, subject)?.and_then(Section::one_int) {
+            Some(number) if number as u64 <= max => Ok(Some(Numbers::One(number as u64))),
+            _ => Ok(self.numbers(kind, subject, vector, count, max)?.map(Numbers::Each)),
+        };
+        let Some(timestamps) = get(Kind::Timestamps, u64::MAX)? else { return Ok(None) };
+        let (types, seqs) = (get(Kind::Types, u8::MAX.into())?, get(Kind::Seqs, i64::MAX as u64)?);
+        match types.zip(seqs) {
+            Some((types, seqs)) => Ok(Some(Stamps { timestamps, types, seqs })),
+            None => Err(self.corrupt("cells without types or sequence numbers")),
+        }
+    }
+
+    fn column_part(&self, number: usize, vector: usize) -> Result<ColumnPart<'_>> {
+        let (column, subject) = (self.column_head(number), number as u16);
+        let counts = self.counts(subject, vector)?;
+        let cells =
+            counts.as_ref().map_or(self.rows_of(vector), |counts| counts.iter().sum::<u64>() as usize);
+        let kinds = (Kind::Filled, Kind::Values, subject);
+        let (filled, values) = self.values(kinds, column.form, vector, cells)?;
+        let stamps = self.stamps(subject, vector, cells)?;
+        Ok(ColumnPart { qualifier: &column.qualifier, form: column.form, counts, filled, values, stamps })
+    }
+
+    /// The cells of some vectors' rows.
+    pub fn decode(&self, vectors: Range<usize>) -> Result<CellBlock> {
+        let mut cells = CellsBuilder::default();
+        for vector in vectors {
+            cells.add(self, vector, None)?;
+        }
+        Ok(cells.finish())
+    }
+
+    /// The cells of one row; none if it is not in the block.
+    pub fn decode_row(&self, row: &[u8]) -> Result<CellBlock> {
+        let mut cells = CellsBuilder::default();
+        cells.add(self, self.vector_of_row(row)?, Some(row))?;
+        Ok(cells.finish())
+    }
+}
+
+impl Values {
+    /// Appends the bytes of a value.
+    #[inline]
+    pub(super) fn append(&self, index: usize, form: Form, out: &mut Vec<u8>) -> Result<(), Damage> {
+        match self {
+            Self::Ints(values) => form.append(values[index] as i64, out),
+            Self::Texts(values) => {
+                out.extend_from_slice(values.get(index));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Cells being put in order.
+#[derive(Default)]
+struct CellsBuilder {
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    slots: Vec<CellSlot>,
+    row_starts: Vec<u32>,
+    overlapping: bool,
+}
+
+/// The index must say of the rows what they are.
+fn check_index(block: &ColumnarBlock, vector: usize, rows: &KeyRows<'_>) -> Result<()> {
+    let index = block.key_index()?;
+    let is_last = vector + 1 == block.vectors();
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    rows.append(0, &mut first)?;
+    rows.append(rows.len() - 1, &mut last)?;
+    let agrees = first == index.get(vector) && (!is_last || last == index.get(index.len() - 1));
+    if agrees { Ok(()) } else { Err(block.corrupt("the key index is not that of the rows")) }
+}
+
+/// A column whose values are in the buffer.
+struct ReadyColumn<'a> {
+    part: ColumnPart<'a>,
+    spans: Vec<Span>,
+    /// The next cell, counted from the vector's first and from the first with a span.
+    next: usize,
+    next_span: usize,
+}
+
+impl CellsBuilder {
+    /// Adds the rows of a vector, or one of them.
+    fn add(&mut self, block: &ColumnarBlock, vector: usize, only: Option<&[u8]>) -> Result<()> {
+        let rows = block.key_rows(vector)?;
+        let wanted = match only {
+            None => {
+                check_index(block, vector, &rows)?;
+                0..rows.len()
+            }
+            Some(row) => match rows.position(row)? {
+                Some(at) => at..at + 1,
+                None => return Ok(()),
+            },
+        };
+        let row_stamps = block.stamps(ALL_CELLS, vector, rows.len())?;
+        let mut columns = Vec::with_capacity(block.head.columns.len());
+        for number in 0..block.head.columns.len() {
+            let part = block.column_part(number, vector)?;
+            if part.stamps.is_none() && row_stamps.is_none() {
+                return Err(block.corrupt("cells without timestamps"));
+            }
+            columns.push(self.ready(part, &wanted).map_err(|damage| block.source.corrupt(damage))?);
+        }
+        let mut row = Vec::new();
+        for index in wanted {
+            row.clear();
+            rows.append(index, &mut row)?;
+            self.row_starts.push(self.slots.len() as u32);
+            self.add_row(block, &row, index, &mut columns, row_stamps.as_ref())
+                .map_err(|damage| block.source.corrupt(damage))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the values of some rows of a column into the buffer.
+    fn ready<'a>(&mut self, part: ColumnPart<'a>, rows: &Range<usize>) -> Result<ReadyColumn<'a>, Damage> {
+        let cells_before = |row: usize| match &part.counts {
+            None => row,
+            Some(counts) => counts[..row].iter().sum::<u64>() as usize,
+        };
+        let cells = cells_before(rows.start)..cells_before(rows.end);
+        let values_before = |cell: usize| match &part.filled {
+            None => cell,
+            Some(filled) => filled[..cell].iter().sum::<u64>() as usize,
+        };
+        let mut spans = Vec::with_capacity(cells.len());
+        let (first, last) = (values_before(cells.start), values_before(cells.end));
+        match &part.values {
+            Values::Ints(values) => {
+                for &value in &values[first..last] {
+                    let start = self.values.len();
+                    part.form.append(value as i64, &mut self.values)?;
+                    spans.push(span(start..self.values.len())?);
+                }
+            }
+            // Strings that share their bytes (a dictionary's) go on doing so.
+            Values::Texts(strings) if last - first == strings.len() => {
+                let base = self.values.len();
+                self.values.extend_from_slice(&strings.bytes);
+                for at in &strings.spans {
+                    let start = base + at.start as usize;
+                    spans.push(span(start..start + at.len as usize)?);
+                }
+            }
+            Values::Texts(strings) => {
+                for index in first..last {
+                    let start = self.values.len();
+                    self.values.extend_from_slice(strings.get(index));
+                    spans.push(span(start..self.values.len())?);
+                }
+            }
+        }
+        Ok(ReadyColumn { part, spans, next: cells.start, next_span: 0 })
+    }
+
+    fn add_row(
+        &mut self,
+        block: &ColumnarBlock,
+        row: &[u8],
+        index: usize,
+        columns: &mut [ReadyColumn<'_>],
+        row_stamps: Option<&Stamps>,
+    ) -> Result<(), Damage> {
+        let family = &block.head.family;
+        for column in columns {
+            let count = column.part.counts.as_ref().map_or(1, |counts| counts[index]);
+            self.overlapping |= count > 1;
+            for _ in 0..count {
+                let key = self.keys.len();
+                self.keys.extend_from_slice(&(row.len() as u16).to_be_bytes());
+                self.keys.extend_from_slice(row);
+                self.keys.push(family.len() as u8);
+                self.keys.extend_from_slice(family);
+                self.keys.extend_from_slice(column.part.qualifier);
+                let value = column.take_span();
+                let (stamps, at) = match (&column.part.stamps, row_stamps) {
+                    (Some(stamps), _) => (stamps, column.next - 1),
+                    (None, Some(stamps)) => (stamps, index),
+                    (None, None) => return Err(Damage::new(0, "cells without timestamps")),
+                };
+                let cell_type = CellType::from_code(stamps.types.get(at) as u8)
+                    .ok_or_else(|| Damage::new(0, format!("unknown cell type {}", stamps.types.get(at))))?;
+                self.overlapping |= cell_type != CellType::Put;
+                self.slots.push(CellSlot {
+                    key: u32::try_from(key).map_err(|_| Damage::new(0, "keys of 4 GiB"))?,
+                    value: value.start,
+                    value_len: value.len,
+                    qualifier_len: column.part.qualifier.len() as u32,
+                    tags: 0,
+                    tags_len: 0,
+                    row_len: row.len() as u16,
+                    family_len: family.len() as u8,
+                    cell_type,
+                    timestamp: stamps.timestamps.get(at) as i64,
+                    seq: block.seq_override.unwrap_or(Seq(stamps.seqs.get(at))),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> CellBlock {
+        CellBlock {
+            keys: self.keys.into(),
+            values: self.values.into(),
+            tags: Bytes::new(),
+            slots: self.slots,
+            row_starts: self.row_starts,
+            plain: !self.overlapping,
+        }
+    }
+}
+
+impl ReadyColumn<'_> {
+    /// Where the next cell's value lies.
+    #[inline]
+    fn take_span(&mut self) -> Span {
+        let cell = self.next;
+        self.next += 1;
+        if self.part.filled.as_ref().is_some_and(|filled| filled[cell] == 0) {
+            return Span::default();
+        }
+        self.next_span += 1;
+        self.spans[self.next_span - 1]
+    }
+}
+
+fn span(range: Range<usize>) -> Result<Span, Damage> {
+    match u32::try_from(range.end) {
+        Ok(_) => Ok(Span { start: range.start as u32, len: range.len() as u32 }),
+        Err(_) => Err(Damage::new(0, "values of 4 GiB")),
+    }
+}
+
+/// A position among the cells of a block, part by part.
+pub(crate) struct PartCursor {
+    block: std::sync::Arc<ColumnarBlock>,
+    part: usize,
+    /// The part's cells, once it was decoded.
+    cells: Option<CellBlock>,
+    /// One more than the cell's index in the part; 0 is before the first.
+    position: usize,
+}
+
+impl PartCursor {
+    pub(crate) fn new(block: std::sync::Arc<ColumnarBlock>) -> Self {
+        Self { block, part: 0, cells: None, position: 0 }
+    }
+
+    fn load(&mut self, part: usize) -> Result<usize, Damage> {
+        if self.cells.is_none() || self.part != part {
+            let cells = self.block.decode(part..part + 1).map_err(as_damage)?;
+            (self.part, self.cells) = (part, Some(cells));
+        }
+        Ok(self.cells.as_ref().map_or(0, CellBlock::len))
+    }
+}
+
+/// What is wrong, without the place that the cursor's owner adds again.
+fn as_damage(error: Error) -> Damage {
+    match error {
+        Error::Corrupt { what, .. } => Damage::new(0, what),
+        other => Damage::new(0, other.to_string()),
+    }
+}
+
+impl CellCursor for PartCursor {
+    fn seek(&mut self, target: &FlatKey<'_>) -> Result<bool, Damage> {
+        let part = self.block.vector_of_row(target.row).map_err(as_damage)?;
+        self.load(part)?;
+        let cells = self.cells.as_ref().expect("loaded above");
+        let below = |index: usize| FlatKey::of(&cells.cell(index)).compare(target).is_lt();
+        let (mut low, mut high) = (0, cells.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if below(middle) { low = middle + 1 } else { high = middle }
+        }
+        self.position = low;
+        self.next()
+    }
+
+    fn next(&mut self) -> Result<bool, Damage> {
+        let len = self.load(self.part)?;
+        if self.position < len {
+            self.position += 1;
+            return Ok(true);
+        }
+        if self.part + 1 == self.block.vectors() {
+            self.position = len + 1;
+            return Ok(false);
+        }
+        self.load(self.part + 1)?;
+        self.position = 1;
+        Ok(true)
+    }
+
+    fn previous(&mut self) -> Result<bool, Damage> {
+        if self.position <= 1 && self.part > 0 {
+            self.position = self.load(self.part - 1)?;
+            return Ok(true);
+        }
+        self.position = self.position.saturating_sub(1);
+        Ok(self.position > 0)
+    }
+
+    fn cell(&self) -> Option<CellRef<'_>> {
+        let cells = self.cells.as_ref()?;
+        let index = self.position.checked_sub(1).filter(|&index| index < cells.len())?;
+        Some(cells.cell(index))
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A group of rows into the payload of a block.
+
+use basalt_model::{FamilyLayout, SqlType};
+
+use super::VECTOR;
+use super::form::{Form, decimal_scale};
+use super::group::{Column, Group, Stamp};
+use super::head::{ALL_CELLS, ColumnHead, Head, Kind};
+use super::ints::Nature;
+use super::key;
+use super::place::Seal;
+use super::section::SectionWriter;
+use super::strings::StringList;
+use crate::compression::Compressor;
+
+/// Appends the payload of a columnar block to `out`: the head, its checksum still zero, and the sections. `seal` is
+/// that of the file, `offset` where the block will lie.
+pub(crate) fn encode(
+    group: &Group,
+    layout: Option<&FamilyLayout>,
+    codec: &mut Option<Compressor>,
+    (seal, offset): (Seal, u64),
+    out: &mut Vec<u8>,
+) {
+    let mut sections =
+        SectionWriter { seal: seal.of_block(offset), codec, out: Vec::new(), entries: Vec::new() };
+    let mut key_parts = Vec::new();
+    for (number, values) in
+        key::split(&group.rows, layout.map_or(&[], |layout| &layout.key)).into_iter().enumerate()
+    {
+        let mut part = values.part;
+        part.form = sections.strings_and_gaps(
+            (Kind::KeyFilled, Kind::KeyValues, number as u16),
+            values.vectors,
+            values.hint,
+        );
+        key_parts.push(part);
+    }
+    let firsts = (0..group.rows.len()).step_by(VECTOR).map(|row| group.rows.get(row));
+    let index: StringList = firsts.chain(group.rows.last()).collect();
+    sections.texts(Kind::KeyIndex, 0, &[index]);
+    if let Some(stamps) = &group.row_stamps {
+        let vectors: Vec<&[Stamp]> = stamps.chunks(VECTOR).collect();
+        sections.stamps(ALL_CELLS, &vectors);
+    }
+    let mut columns = Vec::new();
+    for (number, column) in group.columns.iter().enumerate() {
+        let hint = layout.and_then(|layout| layout.sql_type(&column.qualifier));
+        let form = sections.column(number as u16, column, group, hint);
+        columns.push(ColumnHead {
+            qualifier: column.qualifier.clone(),
+            form,
+            cells: column.rows.len() as u32,
+            values: column.values.iter().filter(|value| !value.is_empty()).count() as u32,
+        });
+    }
+    let head = Head {
+        rows: group.rows.len() as u32,
+        cells: group.cells as u32,
+        family: group.family.clone(),
+        key: key_parts,
+        columns,
+        sections: sections.entries,
+    };
+    head.write(out);
+    out.extend_from_slice(&sections.out);
+}
+
+/// Puts the checksum of its head into a finished block at `offset`.
+pub(crate) fn seal(block: &mut [u8], seal: Seal, offset: u64) {
+    Head::seal(block, seal.of_block(offset));
+}
+
+impl SectionWriter<'_> {
+    /// Writes the sections of a column; returns the form of its values.
+    fn column(&mut self, number: u16, column: &Column, group: &Group, hint: Option<SqlType>) -> Form {
+        let rows = group.rows.len();
+        let mut presence: Vec<Vec<i64>> = Vec::with_capacity(rows.div_ceil(VECTOR));
+        let (mut cells, mut dense) = (0..0, true);
+        let mut vectors = Vec::with_capacity(rows.div_ceil(VECTOR));
+        let mut stamps: Vec<&[Stamp]> = Vec::new();
+        for first in (0..rows).step_by(VECTOR) {
+            let mut counts = vec![0; VECTOR.min(rows - first)];
+            cells = cells.end..cells.end;
+            while let Some(&row) = column.rows.get(cells.end).filter(|&&row| (row as usize) < first + VECTOR)
+            {
+                counts[row as usize - first] += 1;
+                cells.end += 1;
+            }
+            dense &= counts.iter().all(|&count| count == 1);
+            presence.push(counts);
+            vectors.push(cells.clone().map(|cell| column.values.get(cell)).collect::<StringList>());
+            stamps.push(column.stamps.get(cells.clone()).unwrap_or_default());
+        }
+        if !dense {
+            self.ints(Kind::Presence, number, &presence, Nature::Integer);
+        }
+        if group.row_stamps.is_none() {
+            self.stamps(number, &stamps);
+        }
+        self.strings_and_gaps((Kind::Filled, Kind::Values, number), vectors, hint)
+    }
+
+    fn stamps(&mut self, subject: u16, vectors: &[&[Stamp]]) {
+        let column = |of: fn(&Stamp) -> i64| -> Vec<Vec<i64>> {
+            vectors.iter().map(|vector| vector.iter().map(of).collect()).collect()
+        };
+        self.ints(Kind::Timestamps, subject, &column(|stamp| stamp.timestamp), Nature::Integer);
+        self.ints(Kind::Types, subject, &column(|stamp| stamp.cell_type.code().into()), Nature::Integer);
+        self.ints(Kind::Seqs, subject, &column(|stamp| stamp.seq.0 as i64), Nature::Integer);
+    }
+
+    /// Writes the values that are not empty, and which those are if some are not; returns their form.
+    fn strings_and_gaps(
+        &mut self,
+        (filled, values, subject): (Kind, Kind, u16),
+        mut vectors: Vec<StringList>,
+        hint: Option<SqlType>,
+    ) -> Form {
+        let is_filled =
+            |vector: &StringList| vector.iter().map(|value| i64::from(!value.is_empty())).collect();
+        let gaps: Vec<Vec<i64>> = vectors.iter().map(is_filled).collect();
+        if gaps.iter().flatten().any(|&filled| filled == 0) {
+            self.ints(filled, subject, &gaps, Nature::Integer);
+            for vector in &mut vectors {
+                *vector = vector.iter().filter(|value| !value.is_empty()).collect();
+            }
+        }
+        self.values(values, subject, &vectors, hint)
+    }
+
+    /// Writes strings in the form that their type has, or in the smaller of the two that they may have without one.
+    fn values(&mut self, kind: Kind, subject: u16, vectors: &[StringList], hint: Option<SqlType>) -> Form {
+        let all = || vectors.iter().flat_map(StringList::iter);
+        if let Some(sql_type) = hint {
+            let form = Form::of(sql_type, || decimal_scale(all()));
+            if let Some(integers) = integers(form, vectors) {
+                self.ints(kind, subject, &integers, form.nature());
+                return form;
+            }
+            if form == Form::Bytes {
+                self.texts(kind, subject, vectors);
+                return form;
+            }
+        }
+        let before = (self.out.len(), self.entries.len());
+        self.texts(kind, subject, vectors);
+        let Some(first) = all().next() else { return Form::Bytes };
+        let form = Form::Unsigned(first.len().min(8) as u8);
+        let Some(integers) = integers(form, vectors) else { return Form::Bytes };
+        let text_bytes = self.out.len() - before.0;
+        self.out.truncate(before.0);
+        self.entries.truncate(before.1);
+        self.ints(kind, subject, &integers, form.nature());
+        if self.out.len() - before.0 <= text_bytes {
+            return form;
+        }
+        self.out.truncate(before.0);
+        self.entries.truncate(before.1);
+        self.texts(kind, subject, vectors);
+        Form::Bytes
+    }
+}
+
+/// The integers of all strings, if each has one.
+fn integers(form: Form, vectors: &[StringList]) -> Option<Vec<Vec<i64>>> {
+    if form == Form::Bytes {
+        return None;
+    }
+    let of = |vector: &StringList| vector.iter().map(|value| form.to_integer(value)).collect();
+    vectors.iter().map(of).collect()
+}

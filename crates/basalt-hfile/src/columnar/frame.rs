@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frame of reference with patches: integers as their distance from a base, in as few bits as most of them need;
+//! the others are listed. The form in which all other schemes keep their numbers.
+//!
+//! ```text
+//! u8 width | u8 0 | u16 patches | i64 base | packed distances | u16 position of each patch | i64 value of each
+//! ```
+//!
+//! The base need not be the smallest value: where the outliers are small, they are the patches. Random floats in
+//! 0..1 have a quarter of a percent of them below 2^-8, which makes 26 bits of 30.
+//!
+//! ```text
+//! 100, 101, 102    02 00 0000 6400000000000000 24
+//! ```
+
+use super::bitpack::{bits, pack, packed_len, unpack_32, unpack_64};
+use super::input::Input;
+use crate::error::Damage;
+
+/// Bits that a patch takes.
+const PATCH_BITS: usize = 16 + 64;
+
+/// Integers as the two's complement that a decoder fills: 32 bits where all values fit, else 64.
+pub(super) trait Lane: Copy + Default + Send + Sync + 'static {
+    fn of(value: i64) -> Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn to_i64(self) -> i64;
+    /// Unpacks numbers of `width` bits; what does not fit the lane is cut off.
+    fn unpack(bytes: &[u8], width: u32, out: &mut [Self]);
+}
+
+impl Lane for u32 {
+    #[inline(always)]
+    fn of(value: i64) -> Self {
+        value as u32
+    }
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        i64::from(self as i32)
+    }
+    fn unpack(bytes: &[u8], width: u32, out: &mut [Self]) {
+        if width <= 32 {
+            return unpack_32(bytes, width, out);
+        }
+        // Only a damaged or hostile section packs 32-bit values so wide.
+        let mut wide = vec![0; out.len()];
+        unpack_64(bytes, width, &mut wide);
+        for (to, from) in out.iter_mut().zip(wide) {
+            *to = from as u32;
+        }
+    }
+}
+
+impl Lane for u64 {
+    #[inline(always)]
+    fn of(value: i64) -> Self {
+        value as u64
+    }
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        self as i64
+    }
+    fn unpack(bytes: &[u8], width: u32, out: &mut [Self]) {
+        unpack_64(bytes, width, out);
+    }
+}
+
+/// Base and width of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    base: i64,
+    width: u32,
+}
+
+/// Values that are looked at to find where most of them lie.
+const SAMPLE: usize = 64;
+
+impl Plan {
+    /// The cheapest frame: the base at the smallest value, so that the largest has all bits set, or so that the
+    /// outliers of a sample on both sides are left out.
+    fn of(values: &[i64]) -> Self {
+        let (Some(&min), Some(&max)) = (values.iter().min(), values.iter().max()) else {
+            return Self { base: 0, width: 0 };
+        };
+        let whole = bits(max.abs_diff(min));
+        let (mut up, mut down) = ([0usize; 65], [0usize; 65]);
+        for &value in values {
+            up[bits(value.abs_diff(min)) as usize] += 1;
+            down[bits(max.abs_diff(value)) as usize] += 1;
+        }
+        let mut best = (values.len() * whole as usize, Self { base: min, width: whole });
+        let mut offer = |width: u32, patches: usize, base: i64| {
+            let cost = values.len() * width as usize + patches * PATCH_BITS;
+            if cost < best.0 {
+                best = (cost, Self { base, width });
+            }
+        };
+        let mut beyond = (0, 0);
+        for width in (0..whole).rev() {
+            beyond.0 += up[width as usize + 1];
+            beyond.1 += down[width as usize + 1];
+            offer(width, beyond.0, min);
+            let span = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+            offer(width, beyond.1, max.wrapping_sub_unsigned(span));
+        }
+        if let Some(base) = usual_min(values).filter(|base| *base > min) {
+            let mut up = [0usize; 65];
+            let above = values.iter().filter(|value| **value >= base);
+            above.for_each(|value| up[bits(value.abs_diff(base)) as usize] += 1);
+            let mut beyond = values.len() - up.iter().sum::<usize>();
+            for width in (0..64).rev() {
+                beyond += up[width as usize + 1];
+                offer(width, beyond, base);
+            }
+        }
+        best.1
+    }
+}
+
+/// The smallest of a sample without its outliers.
+fn usual_min(values: &[i64]) -> Option<i64> {
+    let mut sample: Vec<i64> = values.iter().copied().step_by(values.len().div_ceil(SAMPLE).max(1)).collect();
+    sample.sort_unstable();
+    sample.get(sample.len() / 32).copied()
+}
+
+/// Appends `values`, of which there are at most 65,536.
+pub(super) fn encode(values: &[i64], out: &mut Vec<u8>) {
+    debug_assert!(values.len() <= 1 << 16);
+    let Plan { base, width } = Plan::of(values);
+    let mut distances = Vec::with_capacity(values.len());
+    let (mut positions, mut patches) = (Vec::new(), Vec::new());
+    for (position, &value) in values.iter().enumerate() {
+        let distance = (value as u64).wrapping_sub(base as u64);
+        if value < base || bits(distance) > width {
+            positions.push(position as u16);
+            patches.push(value);
+            distances.push(0);
+        } else {
+            distances.push(distance);
+        }
+    }
+    // At one bit less for 80 more, no more than a fraction of the values are patches.
+    debug_assert!(patches.len() <= usize::from(u16::MAX));
+    out.extend_from_slice(&[width as u8, 0]);
+    out.extend_from_slice(&(patches.len() as u16).to_le_bytes());
+    out.extend_from_slice(&base.to_le_bytes());
+    pack(&distances, width, out);
+    write_patches(&positions, &patches, out);
+}
+
+/// Takes a frame of `out.len()` values off the input; each is `unit` times the stored one and `rest` more.
+pub(super) fn decode<T: Lane>(
+    input: &mut Input<'_>,
+    unit: i64,
+    rest: i64,
+    out: &mut [T],
+) -> Result<(), Damage> {
+    let (width, zero) = (u32::from(input.u8()?), input.u8()?);
+    if width > 64 || zero != 0 {
+        return Err(input.damage(format!("a frame of {width} bits")));
+    }
+    let patches = input.u16()?;
+    let base = T::of(input.i64()?);
+    let packed = input.take(packed_len(out.len(), width))?;
+    T::unpack(packed, width, out);
+    let (unit, rest) = (T::of(unit), T::of(rest));
+    if unit.to_i64() == 1 {
+        let base = base.plus(rest);
+        for value in &mut *out {
+            *value = value.plus(base);
+        }
+    } else {
+        let base = base.times(unit).plus(rest);
+        for value in &mut *out {
+            *value = value.times(unit).plus(base);
+        }
+    }
+    read_patches(input, patches, out, |value| T::of(value).times(unit).plus(rest))
+}
+
+/// Appends positions and values.
+pub(super) fn write_patches(positions: &[u16], values: &[i64], out: &mut Vec<u8>) {
+    out.extend(positions.iter().flat_map(|position| position.to_le_bytes()));
+    out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+}
+
+/// Takes positions and values off the input and puts the values where they belong.
+pub(super) fn read_patches<T: Lane>(
+    input: &mut Input<'_>,
+    count: u16,
+    out: &mut [T],
+    make: impl Fn(i64) -> T,
+) -> Result<(), Damage> {
+    let positions = input.take(2 * usize::from(count))?;
+    let values = input.take(8 * usize::from(count))?;
+    for (position, value) in positions.as_chunks().0.iter().zip(values.as_chunks().0) {
+        let position = u16::from_le_bytes(*position);
+        let len = out.len();
+        let slot = out
+            .get_mut(usize::from(position))
+            .ok_or_else(|| input.damage(format!("a patch at {position} of {len} values")))?;
+        *slot = make(i64::from_le_bytes(*value));
+    }
+    Ok(())
+}
+
+/// A frame of `count` numbers, none of them below 0 or above `max`: lengths, codes, counts.
+pub(super) fn decode_bounded(input: &mut Input<'_>, count: usize, max: usize) -> Result<Vec<usize>, Damage> {
+    let mut values = vec![0u64; count];
+    decode(input, 1, 0, &mut values)?;
+    match values.iter().find(|&&value| value > max as u64) {
+        Some(value) => Err(input.damage(format!("a number of {value} where {max} is the most"))),
+        None => Ok(values.into_iter().map(|value| value as usize).collect()),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frames give back what they got, whatever it is; bad bytes are damage.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+
+fn encoded(values: &[i64]) -> Vec<u8> {
+    let mut bytes = vec![];
+    encode(values, &mut bytes);
+    bytes
+}
+
+fn decoded<T: Lane>(bytes: &[u8], count: usize) -> Result<Vec<T>, Damage> {
+    let mut input = Input::new(bytes);
+    let mut out = vec![T::default(); count];
+    decode(&mut input, 1, 0, &mut out)?;
+    input.finish()?;
+    Ok(out)
+}
+
+/// Numbers near each other with some far away, on either side.
+pub(in crate::columnar) fn numbers() -> impl Strategy<Value = Vec<i64>> {
+    let count = prop_oneof![Just(1024usize), 0usize..40, 900usize..1100];
+    (count, any::<i64>(), 0u32..64, 0u32..64, any::<u64>(), 1u64..60).prop_map(
+        |(count, base, bits, far_bits, seed, every)| {
+            let random = |at: u64, bits: u32| (seed ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (63 - bits);
+            let number = |at: u64| match random(at, 10) % every {
+                0 => base.wrapping_sub_unsigned(random(at, far_bits)),
+                _ => base.wrapping_add_unsigned(random(at, bits)),
+            };
+            (0..count as u64).map(number).collect()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_frame_gives_back_its_numbers(values in numbers()) {
+        let bytes = encoded(&values);
+        let out: Vec<u64> = decoded(&bytes, values.len()).unwrap();
+        prop_assert!(out.iter().zip(&values).all(|(&a, &b)| a as i64 == b));
+        // Narrow lanes keep the low bits of whatever comes.
+        let out: Vec<u32> = decoded(&bytes, values.len()).unwrap();
+        prop_assert!(out.iter().zip(&values).all(|(&a, &b)| a == b as u32));
+    }
+
+    #[test]
+    fn random_bytes_are_no_panic(bytes in vec(any::<u8>(), 0..80), count in 0usize..40) {
+        let _ = decoded::<u64>(&bytes, count);
+        let _ = decoded::<u32>(&bytes, count);
+    }
+}
+
+#[test]
+fn few_outliers_do_not_widen_a_frame() {
+    let mut values: Vec<i64> = (0..1024).map(|at| 1_000 + at % 64).collect();
+    let narrow = encoded(&values).len();
+    values[77] = i64::MAX;
+    values[700] = -5;
+    assert_eq!(encoded(&values).len(), narrow + 2 * 10);
+}
+
+#[test]
+fn the_base_follows_the_greater_part() {
+    // Seven in eight are near the top.
+    let values: Vec<i64> = (0..1024).map(|at| if at % 128 == 0 { at } else { 1 << 40 | at }).collect();
+    assert!(encoded(&values).len() < 1024 * 12 / 8);
+}
+
+#[test]
+fn the_example_of_the_format_comes_out() {
+    let expected = [2, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0x24];
+    assert_eq!(encoded(&[100, 101, 102]), expected);
+}
+
+#[test]
+fn a_patch_outside_of_the_vector_is_damage() {
+    let mut values = vec![7; 40];
+    values[39] = 1 << 40;
+    let mut bytes = encoded(&values);
+    assert_eq!(bytes[..4], [0, 0, 1, 0]);
+    assert_eq!(bytes[12], 39);
+    bytes[12] = 40;
+    assert!(decoded::<u64>(&bytes, 40).unwrap_err().what.contains("a patch at 40 of 40"));
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Every scheme gives back what it got, and each is chosen for what it is made for.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::frame;
+use super::*;
+
+fn encoded(scheme: &IntScheme, vectors: &[Vec<i64>]) -> usize {
+    let mut params = vec![];
+    scheme.write_params(&mut params);
+    let mut input = Input::new(&params);
+    let read = IntScheme::read_params(scheme.number(), &mut input).unwrap();
+    input.finish().unwrap();
+    assert_eq!(read, *scheme);
+    let mut len = params.len();
+    for vector in vectors {
+        let mut bytes = vec![];
+        scheme.encode(vector, &mut bytes);
+        let mut out = vec![0u64; vector.len()];
+        read.decode(&bytes, &mut out).unwrap();
+        assert!(out.iter().zip(vector).all(|(&a, &b)| a as i64 == b), "{}", scheme.name());
+        let mut out = vec![0u32; vector.len()];
+        read.decode(&bytes, &mut out).unwrap();
+        assert!(out.iter().zip(vector).all(|(&a, &b)| a == b as u32), "{}", scheme.name());
+        len += bytes.len();
+    }
+    len
+}
+
+/// Name of the scheme chosen, and bytes it takes.
+fn check(vectors: &[Vec<i64>], nature: Nature) -> (&'static str, usize) {
+    let slices: Vec<&[i64]> = vectors.iter().map(Vec::as_slice).collect();
+    let scheme = IntScheme::choose(&slices, nature);
+    (scheme.name(), encoded(&scheme, vectors))
+}
+
+fn vectors(value: impl Fn(i64) -> i64) -> Vec<Vec<i64>> {
+    (0..4).map(|vector| (0..1024).map(|at| value(vector * 1024 + at)).collect()).collect()
+}
+
+fn noise(at: i64) -> i64 {
+    (at as u64)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(31)
+        .wrapping_mul(0x94d0_49bb_1331_11eb) as i64
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_is_chosen_gives_back_its_numbers(
+        vectors in vec(frame::tests::numbers(), 1..4),
+        unit in prop_oneof![Just(1i64), 2i64..100_000, Just(86_400_000)],
+        few in any::<bool>(),
+        float in prop_oneof![Just(0u32), Just(32), Just(64)],
+    ) {
+        let vectors: Vec<Vec<i64>> = vectors
+            .iter()
+            .map(|vector| vector.iter().map(|&value| {
+                let value = if few { value % 7 } else { value };
+                let value = value.wrapping_mul(unit);
+                if float == 32 { i64::from(value as i32) } else { value }
+            }).collect())
+            .collect();
+        check(&vectors, if float == 0 { Nature::Integer } else { Nature::Float(float) });
+    }
+
+    #[test]
+    fn random_bytes_are_no_panic(number in 0u8..8, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
+        let mut input = Input::new(&bytes);
+        if let Ok(scheme) = IntScheme::read_params(number, &mut input) {
+            let _ = scheme.decode(input.rest(), &mut vec![0u64; count]);
+        }
+    }
+}
+
+#[test]
+fn a_sequence_is_nearly_nothing() {
+    let (name, bytes) = check(&vectors(|at| 1_000_000 + at), Nature::Integer);
+    assert_eq!((name, bytes), ("delta", 16 + 4 * 20));
+}
+
+#[test]
+fn midnights_are_counted_in_days() {
+    let (_, bytes) = check(&vectors(|at| noise(at).rem_euclid(4096) * 86_400_000), Nature::Integer);
+    assert_eq!(bytes, 16 + 4 * (12 + 1024 * 12 / 8));
+}
+
+#[test]
+fn a_timestamp_for_a_thousand_rows_is_a_run() {
+    let (name, bytes) = check(&vectors(|at| 1_700_000_000_000 + at / 1000 * 25), Nature::Integer);
+    assert_eq!(name, "runs");
+    assert!(bytes < 4 * 40, "{bytes}");
+}
+
+#[test]
+fn few_numbers_far_apart_go_by_number() {
+    let (name, bytes) = check(&vectors(|at| noise(noise(at).rem_euclid(50))), Nature::Integer);
+    assert_eq!(name, "dictionary");
+    assert!(bytes < 4 * 1024 * 6 / 8 + 600, "{bytes}");
+}
+
+#[test]
+fn random_floats_take_26_bits() {
+    let float = |at| (noise(at) as u64 >> 40) as f32 / (1 << 24) as f32;
+    let sortable = |at| i64::from(super::super::alp::sortable_32(float(at).to_bits()) as i32);
+    let (_, bytes) = check(&vectors(sortable), Nature::Float(32));
+    assert!(bytes < 4 * 1024 * 332 / 100, "{bytes}");
+}
+
+#[test]
+fn extremes_come_back() {
+    check(&[vec![i64::MIN, i64::MAX, 0, -1, i64::MIN]], Nature::Integer);
+    check(&[vec![], vec![5], vec![i64::MIN]], Nature::Integer);
+}

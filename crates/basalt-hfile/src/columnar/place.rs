@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Checksums that bind bytes to their place, and where the bytes of a block come from.
+//!
+//! ```text
+//! CRC32C of   u64 number of the file | i64 its creation time | u64 offset of the block | u32 position | the bytes
+//! ```
+//!
+//! Number and creation time stand in the file info; the position counts from the end of the block's head, and is
+//! 2^32 - 1 for the head itself. So a page of another file, another block or another column is found out, though
+//! its checksum was right where it came from.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use crate::error::{Damage, Error, Result};
+use crate::file::FileRead;
+
+/// Position of the head, for its checksum.
+pub(super) const HEAD: u32 = u32::MAX;
+
+/// The state of the checksum before the position: the file, or the file and the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seal(u32);
+
+impl Seal {
+    /// That of a file.
+    pub(crate) fn of_file(number: u64, create_time_ms: i64) -> Self {
+        Self(crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &create_time_ms.to_le_bytes()))
+    }
+
+    /// That of a block of the file.
+    pub(super) fn of_block(self, offset: u64) -> Self {
+        Self(crc32c::crc32c_append(self.0, &offset.to_le_bytes()))
+    }
+
+    /// The checksum of bytes at a position.
+    pub(super) fn checksum(self, position: u32, bytes: &[u8]) -> u32 {
+        crc32c::crc32c_append(crc32c::crc32c_append(self.0, &position.to_le_bytes()), bytes)
+    }
+}
+
+/// The bytes of one block, read as far as they are asked for.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) file: Arc<dyn FileRead>,
+    /// Offset of the block in the file.
+    pub(super) offset: u64,
+    pub(super) seal: Seal,
+    /// Bytes that one vector may decode to.
+    pub(super) bytes_max: usize,
+    /// From the block's start to the end of its head.
+    pub(super) sections_at: usize,
+    /// Bytes of the sections.
+    pub(super) sections_len: usize,
+    /// Parts of the sections that are in memory.
+    pub(super) loaded: Mutex<Vec<(Range<usize>, Bytes)>>,
+}
+
+impl Source {
+    /// Some bytes of the sections.
+    pub(super) fn read(&self, range: Range<usize>) -> Result<Bytes> {
+        if range.start > range.end || range.end > self.sections_len {
+            let what =
+                format!("bytes {}..{} of {} in its sections", range.start, range.end, self.sections_len);
+            return Err(self.corrupt(Damage::new(0, what)));
+        }
+        {
+            let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            let holds =
+                |part: &&(Range<usize>, Bytes)| part.0.start <= range.start && range.end <= part.0.end;
+            if let Some((part, bytes)) = loaded.iter().find(holds) {
+                return Ok(bytes.slice(range.start - part.start..range.end - part.start));
+            }
+        }
+        let offset = self.offset + (self.sections_at + range.start) as u64;
+        let read = self.file.read_at(offset, range.len());
+        read.map_err(|source| Error::Io { file: self.file.name().to_owned(), offset, source })
+    }
+
+    /// Reads a range and keeps it.
+    pub(super) fn load(&self, range: Range<usize>) -> Result<()> {
+        let bytes = self.read(range.clone())?;
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).push((range, bytes));
+        Ok(())
+    }
+
+    /// Some bytes of the sections, which must have this checksum.
+    pub(super) fn verified(&self, range: Range<usize>, expected: u32) -> Result<Bytes> {
+        let position = range.start as u32;
+        let bytes = self.read(range)?;
+        let found = self.seal.checksum(position, &bytes);
+        if found != expected {
+            let what =
+                format!("checksum mismatch in a section: expected {expected:#010x}, found {found:#010x}");
+            return Err(self.corrupt(Damage::new(position as usize, what)));
+        }
+        Ok(bytes)
+    }
+
+    #[cold]
+    pub(super) fn corrupt(&self, damage: Damage) -> Error {
+        damage.in_block(self.file.name(), self.offset)
+    }
+}

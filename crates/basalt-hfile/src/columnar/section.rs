@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A section: one attribute of the rows of a block (a key part, a column's values, its timestamps, …), in vectors
+//! that can each be decoded alone.
+//!
+//! ```text
+//! header   u8 scheme | u8 codec | u8 vectors of a page | u8 0 | u16 vectors | parameters of the scheme
+//!          per vector  u32 where its bytes end | u32 values | its smallest and largest value
+//!          per page    u32 where it ends, as stored | u32 checksum
+//! pages    the bytes of their vectors, compressed together if there is a codec
+//! ```
+//!
+//! A vector's bytes end at a position among the uncompressed bytes of all vectors, a page at one among the stored
+//! bytes behind the header. Schemes are those of [`super::ints`] and [`super::texts`]; a codec is the number that
+//! the trailer has for it, 0 for none, and a section has one only if that saves a sixteenth. A section whose values
+//! are all equal is an entry in the head and no more, or for a long string (scheme 16) a header with `u32 length |
+//! bytes` and no vectors.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::bound::{Bound, Bounds};
+use super::frame::Lane;
+use super::head::{Entry, Kind};
+use super::input::Input;
+use super::ints::{IntScheme, Nature};
+use super::place::{Seal, Source};
+use super::strings::{StringList, Strings};
+use super::texts::{TextEncoder, TextScheme};
+use crate::compression::{Compression, Compressor, decompress};
+use crate::error::{Damage, Result};
+
+/// Uncompressed bytes of a page, about, in a section with a codec.
+const PAGE_BYTES: usize = 1 << 16;
+/// Scheme number of a section of one string.
+const ONE_STRING: u8 = 16;
+
+/// Sections in the making.
+pub(super) struct SectionWriter<'a> {
+    pub(super) seal: Seal,
+    pub(super) codec: &'a mut Option<Compressor>,
+    /// All sections so far.
+    pub(super) out: Vec<u8>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Vectors of one section, encoded.
+struct Encoded {
+    scheme: u8,
+    params: Vec<u8>,
+    bytes: Vec<u8>,
+    vectors: Vec<(usize, u32, Bounds)>,
+}
+
+impl SectionWriter<'_> {
+    /// Writes a section of integers.
+    pub(super) fn ints(&mut self, kind: Kind, subject: u16, vectors: &[Vec<i64>], nature: Nature) {
+        let slices: Vec<&[i64]> = vectors.iter().map(Vec::as_slice).collect();
+        let values: usize = slices.iter().map(|vector| vector.len()).sum();
+        let Some(bounds) = Bounds::of_ints(slices.iter().copied().flatten()) else { return };
+        if bounds.is_one_value() {
+            return self.entries.push(Entry::without_bytes(kind, subject, values as u32, bounds));
+        }
+        let scheme = IntScheme::choose(&slices, nature);
+        let mut encoded = Encoded { scheme: scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
+        scheme.write_params(&mut encoded.params);
+        for vector in slices {
+            scheme.encode(vector, &mut encoded.bytes);
+            let bounds = Bounds::of_ints(vector).unwrap_or(Bounds::NO_INTS);
+            encoded.vectors.push((encoded.bytes.len(), vector.len() as u32, bounds));
+        }
+        self.section(kind, subject, values, bounds, encoded);
+    }
+
+    /// Writes a section of strings.
+    pub(super) fn texts(&mut self, kind: Kind, subject: u16, vectors: &[StringList]) {
+        let values: usize = vectors.iter().map(StringList::len).sum();
+        let all = || vectors.iter().flat_map(StringList::iter);
+        let Some(bounds) = Bounds::of_texts(all()) else { return };
+        let first = all().next().unwrap_or_default();
+        if all().all(|string| string == first) {
+            if bounds.is_one_value() {
+                return self.entries.push(Entry::without_bytes(kind, subject, values as u32, bounds));
+            }
+            let mut params = (first.len() as u32).to_le_bytes().to_vec();
+            params.extend_from_slice(first);
+            let encoded = Encoded { scheme: ONE_STRING, params, bytes: vec![], vectors: vec![] };
+            return self.section(kind, subject, values, bounds, encoded);
+        }
+        let (encoder, _) = TextEncoder::choose(vectors, self.codec);
+        let mut encoded =
+            Encoded { scheme: encoder.scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
+        encoder.scheme.write_params(&mut encoded.params);
+        for vector in vectors {
+            encoder.encode(vector, &mut encoded.bytes);
+            let bounds = Bounds::of_texts(vector.iter()).unwrap_or(Bounds::NO_TEXTS);
+            encoded.vectors.push((encoded.bytes.len(), vector.len() as u32, bounds));
+        }
+        self.section(kind, subject, values, bounds, encoded);
+    }
+
+    fn section(&mut self, kind: Kind, subject: u16, values: usize, bounds: Bounds, encoded: Encoded) {
+        let Encoded { scheme, params, bytes, vectors } = encoded;
+        let (codec, per_page, pages) = self.pages(&bytes, &vectors);
+        let start = self.out.len();
+        let mut header = vec![scheme, codec, per_page, 0];
+        header.extend_from_slice(&(vectors.len() as u16).to_le_bytes());
+        header.extend_from_slice(&params);
+        for (end, count, bounds) in &vectors {
+            header.extend_from_slice(&(*end as u32).to_le_bytes());
+            header.extend_from_slice(&count.to_le_bytes());
+            bounds.write(&mut header);
+        }
+        let header_len = header.len() + 8 * pages.len();
+        let mut end = 0;
+        for page in &pages {
+            let checksum = self.seal.checksum((start + header_len + end) as u32, page);
+            end += page.len();
+            header.extend_from_slice(&(end as u32).to_le_bytes());
+            header.extend_from_slice(&checksum.to_le_bytes());
+        }
+        let checksum = self.seal.checksum(start as u32, &header);
+        self.out.extend_from_slice(&header);
+        pages.iter().for_each(|page| self.out.extend_from_slice(page));
+        self.entries.push(Entry {
+            kind,
+            subject,
+            values: values as u32,
+            bounds,
+            offset: start as u32,
+            len: (self.out.len() - start) as u32,
+            header_len: header_len as u32,
+            checksum,
+        });
+    }
+
+    /// Cuts encoded vectors into pages: with the codec's number if it saves enough, else one vector a page.
+    fn pages(&mut self, bytes: &[u8], vectors: &[(usize, u32, Bounds)]) -> (u8, u8, Vec<Vec<u8>>) {
+        let cut = |per_page: usize| {
+            let ends = vectors.chunks(per_page).filter_map(|page| Some(page.last()?.0));
+            let mut start = 0;
+            ends.map(move |end| bytes[std::mem::replace(&mut start, end)..end].to_vec())
+        };
+        if let Some(codec) = self.codec
+            && !vectors.is_empty()
+        {
+            let per_page = (PAGE_BYTES * vectors.len() / bytes.len().max(1)).clamp(1, 255);
+            let packed: Vec<Vec<u8>> = cut(per_page)
+                .map(|page| {
+                    let mut packed = Vec::new();
+                    codec.compress(&page, &mut packed);
+                    packed
+                })
+                .collect();
+            if packed.iter().map(Vec::len).sum::<usize>() <= bytes.len() / 16 * 15 {
+                return (codec.compression().ordinal() as u8, per_page as u8, packed);
+            }
+        }
+        (0, 1, cut(1).collect())
+    }
+}
+
+/// How a section's values are stored.
+#[derive(Debug)]
+enum Scheme {
+    OneInt(i64),
+    OneText(Bytes),
+    Ints(IntScheme),
+    Texts(TextScheme),
+}
+
+#[derive(Debug)]
+struct Vector {
+    end: usize,
+    values: usize,
+    bounds: Bounds,
+}
+
+#[derive(Debug)]
+struct Page {
+    end: usize,
+    checksum: u32,
+}
+
+/// A section, its header read and verified.
+#[derive(Debug)]
+pub(super) struct Section {
+    source: Arc<Source>,
+    scheme: Scheme,
+    codec: Compression,
+    per_page: usize,
+    vectors: Vec<Vector>,
+    pages: Vec<Page>,
+    /// Where the pages begin and end among the sections' bytes.
+    data: Range<usize>,
+    values: usize,
+    /// The page that was decompressed last, so that its vectors cost that once.
+    last_page: Mutex<Option<(usize, Bytes)>>,
+}
+
+impl Section {
+    /// Reads the header of a section of a block of `vectors` vectors.
+    pub(super) fn open(source: &Arc<Source>, entry: &Entry, vectors: usize) -> Result<Self> {
+        let at = entry.offset as usize;
+        let (header_len, len) = (entry.header_len as usize, entry.len as usize);
+        let mut section = Self {
+            source: Arc::clone(source),
+            scheme: Scheme::OneInt(0),
+            codec: Compression::None,
+            per_page: 1,
+            vectors: Vec::new(),
+            pages: Vec::new(),
+            data: at + header_len..at + len,
+            values: entry.values as usize,
+            last_page: Mutex::new(None),
+        };
+        if len == 0 {
+            section.scheme = match &entry.bounds.min {
+                Bound::Int(value) => Scheme::OneInt(*value),
+                Bound::Text(bound) => Scheme::OneText(Bytes::copy_from_slice(bound.prefix())),
+            };
+            return Ok(section);
+        }
+        let header = source.verified(at..at + header_len, entry.checksum)?;
+        let is_text = matches!(entry.bounds.min, Bound::Text(_));
+        let parsed = section.parse(&header, is_text, vectors);
+        parsed.map_err(|damage| source.corrupt(Damage::new(at + damage.at, damage.what)))?;
+        Ok(section)
+    }
+
+    fn parse(&mut self, header: &[u8], is_text: bool, vectors: usize) -> Result<(), Damage> {
+        let mut input = Input::new(header);
+        let (scheme, codec, per_page, zero) = (input.u8()?, input.u8()?, input.u8()?, input.u8()?);
+        let count = usize::from(input.u16()?);
+        if codec != 0 {
+            let known = Compression::from_ordinal(codec.into());
+            self.codec = known.ok_or_else(|| input.damage(format!("unknown codec {codec}")))?;
+        }
+        if is_text && scheme == ONE_STRING {
+            let len = input.u32()? as usize;
+            self.scheme = Scheme::OneText(Bytes::copy_from_slice(input.take(len)?));
+            return input.finish();
+        }
+        self.scheme = match is_text {
+            true => Scheme::Texts(TextScheme::read_params(scheme, &mut input)?),
+            false => Scheme::Ints(IntScheme::read_params(scheme, &mut input)?),
+        };
+        // The section of each vector's first row has one vector for all of them.
+        if count == 0 || count > vectors || per_page == 0 || zero != 0 {
+            return Err(input.damage(format!("{count} vectors of {vectors}, {per_page} a page")));
+        }
+        self.per_page = per_page.into();
+        let (mut end, mut sum) = (0, 0);
+        for _ in 0..count {
+            let vector = Vector {
+                end: input.u32()? as usize,
+                values: input.u32()? as usize,
+                bounds: Bounds::read(&mut input, is_text)?,
+            };
+            if vector.end < end {
+                return Err(input.damage(format!("a vector that ends at {} behind one at {end}", vector.end)));
+            }
+            (end, sum) = (vector.end, sum + vector.values);
+            self.vectors.push(vector);
+        }
+        if sum != self.values {
+            return Err(input.damage(format!("vectors of {sum} values in a section of {}", self.values)));
+        }
+        let mut end = 0;
+        for _ in 0..count.div_ceil(self.per_page) {
+            let page = Page { end: input.u32()? as usize, checksum: input.u32()? };
+            if page.end < end {
+                return Err(input.damage(format!("a page that ends at {} behind one at {end}", page.end)));
+            }
+            end = page.end;
+            self.pages.push(page);
+        }
+        if end != self.data.len() {
+            return Err(input.damage(format!("pages of {end} bytes in a section of {}", self.data.len())));
+        }
+        input.finish()
+    }
+
+    /// Smallest and largest value of a vector.
+    pub(super) fn bounds(&self, vector: usize) -> Option<&Bounds> {
+        self.vectors.get(vector).map(|vector| &vector.bounds).filter(|bounds| !bounds.is_empty())
+    }
+
+    /// The one value of a section of integers that has but one.
+    pub(super) fn one_int(&self) -> Option<i64> {
+        match self.scheme {
+            Scheme::OneInt(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// True if all values are equal.
+    pub(super) fn is_one_value(&self) -> bool {
+        matches!(self.scheme, Scheme::OneInt(_) | Scheme::OneText(_))
+    }
+
+    /// Name of the scheme and the codec.
+    pub(super) fn scheme_name(&self) -> (&'static str, Compression) {
+        let name = match &self.scheme {
+            Scheme::OneInt(_) | Scheme::OneText(_) => "one value",
+            Scheme::Ints(scheme) => scheme.name(),
+            Scheme::Texts(scheme) => scheme.name(),
+        };
+        (name, self.codec)
+    }
+
+    /// Fills `out` with the integers of a vector, of which there must be as many.
+    pub(super) fn ints_into<T: Lane>(&self, vector: usize, out: &mut [T]) -> Result<()> {
+        match &self.scheme {
+            Scheme::OneInt(value) => {
+                out.fill(T::of(*value));
+                Ok(())
+            }
+            Scheme::Ints(scheme) => {
+                let bytes = self.vector_bytes(vector, out.len())?;
+                scheme.decode(&bytes, out).map_err(|damage| self.damage(damage))
+            }
+            Scheme::OneText(_) | Scheme::Texts(_) => {
+                Err(self.damage(Damage::new(0, "strings where numbers must be")))
+            }
+        }
+    }
+
+    /// The integers of a vector of `count` values.
+    pub(super) fn ints<T: Lane>(&self, vector: usize, count: usize) -> Result<Vec<T>> {
+        let mut out = vec![T::default(); count];
+        self.ints_into(vector, &mut out)?;
+        Ok(out)
+    }
+
+    /// The strings of a vector of `count` values.
+    pub(super) fn texts(&self, vector: usize, count: usize) -> Result<Strings> {
+        match &self.scheme {
+            Scheme::OneText(value) => {
+                let span = super::strings::Span { start: 0, len: value.len() as u32 };
+                Ok(Strings { bytes: value.clone(), spans: vec![span; count] })
+            }
+            Scheme::Texts(scheme) => {
+                let bytes = self.vector_bytes(vector, count)?;
+                let strings = scheme.decode(&bytes, count, self.source.bytes_max);
+                strings.map_err(|damage| self.damage(damage))
+            }
+            Scheme::OneInt(_) | Scheme::Ints(_) => {
+                Err(self.damage(Damage::new(0, "numbers where strings must be")))
+            }
+        }
+    }
+
+    /// The bytes of a vector, which must have `count` values.
+    fn vector_bytes(&self, index: usize, count: usize) -> Result<Bytes> {
+        let Some(vector) = self.vectors.get(index).filter(|vector| vector.values == count) else {
+            let what = format!("vector {index} does not have the {count} values that it must have");
+            return Err(self.damage(Damage::new(0, what)));
+        };
+        let page = index / self.per_page;
+        let start_of = |vector: usize| vector.checked_sub(1).map_or(0, |before| self.vectors[before].end);
+        let page_start = start_of(page * self.per_page);
+        let bytes = self.page(page, page_start)?;
+        Ok(bytes.slice(start_of(index) - page_start..vector.end - page_start))
+    }
+
+    /// The uncompressed bytes of a page, whose vectors begin at `start`.
+    fn page(&self, index: usize, start: usize) -> Result<Bytes> {
+        if let Some((_, bytes)) = self.remembered().as_ref().filter(|(last, _)| *last == index) {
+            return Ok(bytes.clone());
+        }
+        let stored_start = index.checked_sub(1).map_or(0, |before| self.pages[before].end);
+        let page = &self.pages[index];
+        let range = self.data.start + stored_start..self.data.start + page.end;
+        let stored = self.source.verified(range, page.checksum)?;
+        let last = self.vectors.len().min((index + 1) * self.per_page) - 1;
+        let raw_len = self.vectors[last].end - start;
+        if raw_len > self.source.bytes_max {
+            let what = format!("a page of {raw_len} bytes, {} are the most", self.source.bytes_max);
+            return Err(self.damage(Damage::new(0, what)));
+        }
+        let bytes = decompress(self.codec, &stored, raw_len).map_err(|damage| self.damage(damage))?;
+        if self.per_page > 1 {
+            *self.remembered() = Some((index, bytes.clone()));
+        }
+        Ok(bytes)
+    }
+
+    fn remembered(&self) -> std::sync::MutexGuard<'_, Option<(usize, Bytes)>> {
+        self.last_page.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cold]
+    fn damage(&self, damage: Damage) -> crate::Error {
+        self.source.corrupt(Damage::new(self.data.start + damage.at, damage.what))
+    }
+}

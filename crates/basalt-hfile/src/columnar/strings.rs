@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Byte strings in bulk: back to back while a block is built, as spans of shared bytes once decoded.
+
+use bytes::Bytes;
+
+/// Strings back to back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct StringList {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl StringList {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, string: &[u8]) {
+        self.bytes.extend_from_slice(string);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..self.ends[index] as usize]
+    }
+
+    pub(super) fn last(&self) -> Option<&[u8]> {
+        Some(self.get(self.len().checked_sub(1)?))
+    }
+
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        (0..self.len()).map(|index| self.get(index))
+    }
+}
+
+impl<'a> FromIterator<&'a [u8]> for StringList {
+    fn from_iter<I: IntoIterator<Item = &'a [u8]>>(strings: I) -> Self {
+        let mut list = Self::default();
+        strings.into_iter().for_each(|string| list.push(string));
+        list
+    }
+}
+
+/// Where a string lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Span {
+    pub(super) start: u32,
+    pub(super) len: u32,
+}
+
+/// Decoded strings: several may share their bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Strings {
+    pub(super) bytes: Bytes,
+    pub(super) spans: Vec<Span>,
+}
+
+impl Strings {
+    /// Strings of these lengths, back to back from `start` on; `None` if they do not end with the bytes.
+    pub(super) fn back_to_back(bytes: Bytes, start: usize, lengths: &[usize]) -> Option<Self> {
+        let mut spans = Vec::with_capacity(lengths.len());
+        let mut at = start;
+        for &len in lengths {
+            spans.push(Span { start: u32::try_from(at).ok()?, len: u32::try_from(len).ok()? });
+            at = at.checked_add(len)?;
+        }
+        (at == bytes.len()).then_some(Self { bytes, spans })
+    }
+
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> &[u8] {
+        let Span { start, len } = self.spans[index];
+        &self.bytes[start as usize..start as usize + len as usize]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.spans.len()
+    }
+}

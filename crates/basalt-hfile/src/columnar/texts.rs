@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Vectors of byte strings: which scheme a section takes, and its vectors to bytes and back.
+//!
+//! | scheme | parameters | vector |
+//! |---|---|---|
+//! | 17 fixed | `u32 width` | the strings |
+//! | 18 plain | | a frame of their lengths, the strings |
+//! | 19 dictionary | `u32 count`, a frame of lengths, the distinct strings in ascending order | a frame of positions |
+//! | 20 FSST | a symbol table ([`super::fsst`]) | a frame of their lengths, the codes of all of them |
+//! | 21 prefix | | a frame of the lengths shared with the string before, one of the lengths of the rest, the rests |
+//!
+//! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
+
+use bytes::Bytes;
+
+use super::frame;
+use super::fsst::{Encoder, SymbolTable};
+use super::input::Input;
+use super::strings::{Span, StringList, Strings};
+use crate::compression::Compressor;
+use crate::error::Damage;
+
+const DICTIONARY_STRINGS_MAX: usize = 1 << 14;
+const DICTIONARY_BYTES_MAX: usize = 1 << 18;
+/// Vectors of a section that are encoded in every way to choose.
+const SAMPLE_VECTORS: usize = 3;
+/// Longest string of a section.
+const STRING_MAX: usize = i32::MAX as usize / 2;
+
+/// How the strings of a section are stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum TextScheme {
+    /// All of one width.
+    Fixed(usize),
+    /// With their lengths.
+    Plain,
+    /// By number.
+    Dictionary(Dictionary),
+    /// As codes.
+    Fsst(SymbolTable),
+    /// Without what the string before has in front.
+    Prefix,
+}
+
+/// Distinct strings in ascending order, back to back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dictionary {
+    bytes: Bytes,
+    spans: Vec<Span>,
+}
+
+/// A scheme at work, with what only the writer needs.
+pub(super) struct TextEncoder {
+    pub(super) scheme: TextScheme,
+    fsst: Option<Encoder>,
+}
+
+impl TextScheme {
+    pub(super) fn number(&self) -> u8 {
+        match self {
+            Self::Fixed(_) => 17,
+            Self::Plain => 18,
+            Self::Dictionary(_) => 19,
+            Self::Fsst(_) => 20,
+            Self::Prefix => 21,
+        }
+    }
+
+    /// Name, for people.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Fixed(_) => "fixed",
+            Self::Plain => "plain",
+            Self::Dictionary(_) => "dictionary",
+            Self::Fsst(_) => "fsst",
+            Self::Prefix => "prefix",
+        }
+    }
+
+    /// What decoding costs, in percent of the plain size: a scheme must save that much to be taken.
+    fn toll(&self) -> usize {
+        match self {
+            Self::Fixed(_) | Self::Plain | Self::Dictionary(_) => 100,
+            Self::Fsst(_) | Self::Prefix => 105,
+        }
+    }
+
+    pub(super) fn write_params(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Fixed(width) => out.extend_from_slice(&(*width as u32).to_le_bytes()),
+            Self::Plain | Self::Prefix => {}
+            Self::Dictionary(dictionary) => {
+                out.extend_from_slice(&(dictionary.spans.len() as u32).to_le_bytes());
+                let lengths: Vec<i64> = dictionary.spans.iter().map(|span| span.len.into()).collect();
+                frame::encode(&lengths, out);
+                out.extend_from_slice(&dictionary.bytes);
+            }
+            Self::Fsst(table) => table.write(out),
+        }
+    }
+
+    pub(super) fn read_params(number: u8, input: &mut Input<'_>) -> Result<Self, Damage> {
+        Ok(match number {
+            17 => Self::Fixed(input.u32()? as usize),
+            18 => Self::Plain,
+            19 => {
+                let count = input.u32()? as usize;
+                if !(1..=DICTIONARY_STRINGS_MAX).contains(&count) {
+                    return Err(input.damage(format!("a dictionary of {count} strings")));
+                }
+                let lengths = frame::decode_bounded(input, count, DICTIONARY_BYTES_MAX)?;
+                let bytes = Bytes::copy_from_slice(input.take(lengths.iter().sum())?);
+                let strings = Strings::back_to_back(bytes, 0, &lengths).expect("as many bytes were taken");
+                Self::Dictionary(Dictionary { bytes: strings.bytes, spans: strings.spans })
+            }
+            20 => Self::Fsst(SymbolTable::read(input)?),
+            21 => Self::Prefix,
+            other => return Err(input.damage(format!("no scheme of strings has the number {other}"))),
+        })
+    }
+
+    /// Decodes a vector of `count` strings, which `bytes` is all of; they may come to `bytes_max`.
+    pub(super) fn decode(&self, bytes: &Bytes, count: usize, bytes_max: usize) -> Result<Strings, Damage> {
+        let mut input = Input::new(bytes);
+        match self {
+            Self::Fixed(width) => {
+                let lengths = vec![*width; count];
+                Strings::back_to_back(bytes.clone(), 0, &lengths).ok_or_else(|| {
+                    input.damage(format!("{} bytes of {count} strings of {width}", bytes.len()))
+                })
+            }
+            Self::Plain => {
+                let lengths = frame::decode_bounded(&mut input, count, STRING_MAX)?;
+                Strings::back_to_back(bytes.clone(), input.at(), &lengths)
+                    .ok_or_else(|| input.damage("the strings do not end with the vector"))
+            }
+            Self::Dictionary(dictionary) => {
+                let codes = frame::decode_bounded(&mut input, count, dictionary.spans.len() - 1)?;
+                input.finish()?;
+                let spans = codes.into_iter().map(|code| dictionary.spans[code]).collect();
+                Ok(Strings { bytes: dictionary.bytes.clone(), spans })
+            }
+            Self::Fsst(table) => {
+                let lengths = frame::decode_bounded(&mut input, count, STRING_MAX)?;
+                let plain = table.decode(input.rest(), bounded_sum(&lengths, bytes_max, &input)?)?;
+                Ok(Strings::back_to_back(plain.into(), 0, &lengths)
+                    .expect("decoded to the sum of the lengths"))
+            }
+            Self::Prefix => decode_prefixed(&mut input, count, bytes_max),
+        }
+    }
+}
+
+fn bounded_sum(lengths: &[usize], max: usize, input: &Input<'_>) -> Result<usize, Damage> {
+    // Every length is below 2^31, and there are fewer than 2^32.
+    let sum = lengths.iter().sum();
+    if sum > max {
+        return Err(input.damage(format!("strings of {sum} bytes, {max} are the most")));
+    }
+    Ok(sum)
+}
+
+fn decode_prefixed(input: &mut Input<'_>, count: usize, bytes_max: usize) -> Result<Strings, Damage> {
+    let shared = frame::decode_bounded(input, count, STRING_MAX)?;
+    let rests = frame::decode_bounded(input, count, STRING_MAX)?;
+    let total = bounded_sum(&shared, bytes_max, input)? + bounded_sum(&rests, bytes_max, input)?;
+    let mut plain: Vec<u8> = Vec::with_capacity(total.min(bytes_max));
+    let mut spans = Vec::with_capacity(count);
+    let mut last = 0..0;
+    for (shared, rest) in shared.into_iter().zip(rests) {
+        if shared > last.len() {
+            return Err(input.damage(format!("{shared} bytes of a string of {}", last.len())));
+        }
+        let start = plain.len();
+        plain.extend_from_within(last.start..last.start + shared);
+        plain.extend_from_slice(input.take(rest)?);
+        last = start..plain.len();
+        let span = |at: usize| u32::try_from(at).map_err(|_| input.damage("strings of 4 GiB"));
+        spans.push(Span { start: span(start)?, len: span(last.len())? });
+    }
+    input.finish()?;
+    Ok(Strings { bytes: plain.into(), spans })
+}
+
+impl TextEncoder {
+    /// The scheme for these vectors, and about how many bytes they come to with it. With a codec, sizes are those
+    /// behind it.
+    pub(super) fn choose(vectors: &[StringList], codec: &mut Option<Compressor>) -> (Self, usize) {
+        let full: Vec<&StringList> = vectors.iter().filter(|vector| vector.len() > 0).collect();
+        let step = full.len().div_ceil(SAMPLE_VECTORS).max(1);
+        let sample: Vec<&StringList> = full.iter().copied().step_by(step).collect();
+        let sampled: usize = sample.iter().map(|vector| vector.len()).sum();
+        let total: usize = full.iter().map(|vector| vector.len()).sum();
+        let cost = |encoder: &Self, codec: &mut Option<Compressor>| {
+            let (mut bytes, mut params) = (Vec::new(), Vec::new());
+            sample.iter().for_each(|vector| encoder.encode(vector, &mut bytes));
+            encoder.scheme.write_params(&mut params);
+            let mut len = bytes.len();
+            if let Some(codec) = codec {
+                let mut packed = Vec::new();
+                codec.compress(&bytes, &mut packed);
+                len = len.min(packed.len());
+            }
+            len * total.max(1) / sampled.max(1) + params.len()
+        };
+        let mut best: Option<(usize, usize, Self)> = None;
+        for encoder in candidates(&full, &sample) {
+            let bytes = cost(&encoder, codec);
+            let weighed = bytes * encoder.scheme.toll();
+            if best.as_ref().is_none_or(|(least, ..)| weighed < *least) {
+                best = Some((weighed, bytes, encoder));
+            }
+        }
+        let (_, bytes, encoder) = best.expect("plain is always a candidate");
+        (encoder, bytes)
+    }
+
+    /// Appends a vector.
+    pub(super) fn encode(&self, strings: &StringList, out: &mut Vec<u8>) {
+        match &self.scheme {
+            TextScheme::Fixed(_) => strings.iter().for_each(|string| out.extend_from_slice(string)),
+            TextScheme::Plain => {
+                encode_lengths(strings, out);
+                strings.iter().for_each(|string| out.extend_from_slice(string));
+            }
+            TextScheme::Dictionary(dictionary) => {
+                let codes: Vec<i64> =
+                    strings.iter().map(|string| dictionary.position(string) as i64).collect();
+                frame::encode(&codes, out);
+            }
+            TextScheme::Fsst(_) => {
+                encode_lengths(strings, out);
+                let plain: Vec<u8> = strings.iter().flatten().copied().collect();
+                self.fsst.as_ref().expect("an encoder for its table").encode(&plain, out);
+            }
+            TextScheme::Prefix => encode_prefixed(strings, out),
+        }
+    }
+}
+
+fn encode_lengths(strings: &StringList, out: &mut Vec<u8>) {
+    let lengths: Vec<i64> = strings.iter().map(|string| string.len() as i64).collect();
+    frame::encode(&lengths, out);
+}
+
+fn encode_prefixed(strings: &StringList, out: &mut Vec<u8>) {
+    let (mut shared, mut rests, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut last: &[u8] = b"";
+    for string in strings.iter() {
+        let common = last.iter().zip(string).take_while(|(a, b)| a == b).count();
+        shared.push(common as i64);
+        rests.push((string.len() - common) as i64);
+        bytes.extend_from_slice(&string[common..]);
+        last = string;
+    }
+    frame::encode(&shared, out);
+    frame::encode(&rests, out);
+    out.extend_from_slice(&bytes);
+}
+
+/// The schemes worth trying.
+fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> {
+    let without_table = |scheme| TextEncoder { scheme, fsst: None };
+    let mut strings = full.iter().flat_map(|vector| vector.iter());
+    let width = strings.next().map_or(0, <[u8]>::len);
+    let mut encoders = vec![match strings.all(|string| string.len() == width) {
+        true => without_table(TextScheme::Fixed(width)),
+        false => without_table(TextScheme::Plain),
+    }];
+    let sorted = |vector: &&StringList| vector.iter().zip(vector.iter().skip(1)).all(|(a, b)| a <= b);
+    if sample.iter().all(sorted) {
+        encoders.push(without_table(TextScheme::Prefix));
+    }
+    let bytes: usize = sample.iter().map(|vector| vector.size_bytes()).sum();
+    if bytes > 512 {
+        let fsst = Encoder::train(sample.iter().flat_map(|vector| vector.iter()));
+        encoders.push(TextEncoder { scheme: TextScheme::Fsst(fsst.table()), fsst: Some(fsst) });
+    }
+    encoders.extend(Dictionary::try_of(full, sample).map(TextScheme::Dictionary).map(without_table));
+    encoders
+}
+
+impl Dictionary {
+    /// The distinct strings, if the sample says that they are few and they are.
+    fn try_of(full: &[&StringList], sample: &[&StringList]) -> Option<Self> {
+        let mut distinct: Vec<&[u8]> = sample.iter().flat_map(|vector| vector.iter()).collect();
+        let sampled = distinct.len();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if distinct.len() * 2 > sampled {
+            return None;
+        }
+        for vector in full {
+            let mut fresh: Vec<&[u8]> =
+                vector.iter().filter(|string| distinct.binary_search(string).is_err()).collect();
+            fresh.sort_unstable();
+            fresh.dedup();
+            distinct.extend(fresh);
+            distinct.sort_unstable();
+            let bytes: usize = distinct.iter().map(|string| string.len()).sum();
+            if distinct.len() > DICTIONARY_STRINGS_MAX || bytes > DICTIONARY_BYTES_MAX {
+                return None;
+            }
+        }
+        let lengths: Vec<usize> = distinct.iter().map(|string| string.len()).collect();
+        let strings = Strings::back_to_back(distinct.concat().into(), 0, &lengths)?;
+        Some(Self { bytes: strings.bytes, spans: strings.spans })
+    }
+
+    fn get(&self, index: usize) -> &[u8] {
+        let Span { start, len } = self.spans[index];
+        &self.bytes[start as usize..(start + len) as usize]
+    }
+
+    fn position(&self, string: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.spans.len() - 1);
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.get(middle) < string { low = middle + 1 } else { high = middle }
+        }
+        debug_assert_eq!(self.get(low), string);
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests;

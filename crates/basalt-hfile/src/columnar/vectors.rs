@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One column of one vector, decoded as it is stored: what Arrow arrays are made of, and what a block says of its
+//! rows without reading them.
+
+use super::block::ColumnarBlock;
+use super::bound::{Bound, Bounds};
+use super::form::Form;
+use super::head::Kind;
+use super::key::KeyPart;
+use super::section::Section;
+use super::strings::Strings;
+use crate::error::{Damage, Result};
+
+/// Where the value of a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Among the values.
+    Value(u32),
+    /// The row has a cell without bytes.
+    Empty,
+    /// The row has no cell.
+    Missing,
+}
+
+/// Values that are not empty.
+#[derive(Debug)]
+pub(crate) enum VectorValues {
+    /// Integers of forms of up to four bytes.
+    Narrow(Vec<u32>),
+    /// All other integers.
+    Wide(Vec<u64>),
+    /// Strings.
+    Texts(Strings),
+}
+
+/// Memory of vectors that were used up, for the next ones: new memory would be filled with zeros first.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    narrow: Vec<u32>,
+    wide: Vec<u64>,
+}
+
+impl Spare {
+    /// Takes back a vector that is no longer needed.
+    pub(crate) fn take_back(&mut self, vector: ColumnVector) {
+        match vector.values {
+            VectorValues::Narrow(values) => self.narrow = values,
+            VectorValues::Wide(values) => self.wide = values,
+            VectorValues::Texts(_) => {}
+        }
+    }
+}
+
+/// A column of a vector in which no row has more than one cell of it.
+#[derive(Debug)]
+pub(crate) struct ColumnVector {
+    pub(crate) form: Form,
+    /// How the bytes of a key part differ from a value's.
+    part: Option<KeyPart>,
+    /// Of each row; `None`: every row has a value.
+    pub(crate) places: Option<Vec<Place>>,
+    pub(crate) values: VectorValues,
+}
+
+impl ColumnVector {
+    /// Appends the bytes of a value as they are in its cell, or in the row key.
+    #[inline]
+    pub(crate) fn append(&self, index: u32, out: &mut Vec<u8>) -> Result<(), Damage> {
+        let (index, from) = (index as usize, out.len());
+        match &self.values {
+            VectorValues::Narrow(values) => self.form.append((values[index] as i32).into(), out)?,
+            VectorValues::Wide(values) => self.form.append(values[index] as i64, out)?,
+            VectorValues::Texts(values) => out.extend_from_slice(values.get(index)),
+        }
+        if let Some(part) = self.part {
+            part.invert(&mut out[from..]);
+        }
+        Ok(())
+    }
+}
+
+impl ColumnarBlock {
+    /// True if every cell is a put and no row has two cells of a column: nothing in the block hides anything else
+    /// in it. Answered by the head.
+    pub fn is_plain(&self) -> bool {
+        let put = i64::from(basalt_model::CellType::Put.code());
+        self.head.sections.iter().all(|entry| match entry.kind {
+            Kind::Presence => int_bounds(&entry.bounds).is_some_and(|(_, most)| most <= 1),
+            Kind::Types => int_bounds(&entry.bounds) == Some((put, put)),
+            _ => true,
+        })
+    }
+
+    /// Smallest and largest timestamp. Answered by the head.
+    pub fn timestamps(&self) -> (i64, i64) {
+        self.extremes(Kind::Timestamps)
+    }
+
+    /// Smallest and largest sequence number as a reader sees them. Answered by the head.
+    pub fn seqs(&self) -> (u64, u64) {
+        let (min, max) = self.extremes(Kind::Seqs);
+        self.seq_override.map_or((min as u64, max as u64), |seq| (seq.0, seq.0))
+    }
+
+    fn extremes(&self, kind: Kind) -> (i64, i64) {
+        let of_kind = self.head.sections.iter().filter(|entry| entry.kind == kind);
+        let bounds = of_kind.filter_map(|entry| int_bounds(&entry.bounds));
+        bounds.fold((i64::MAX, i64::MIN), |(min, max), (low, high)| (min.min(low), max.max(high)))
+    }
+
+    /// Rows in which a column has a value that is not empty, if no row has more than one. Answered by the head.
+    pub fn values_of(&self, column: usize) -> usize {
+        self.column_head(column).values as usize
+    }
+
+    /// Smallest and largest of a column's values that are not empty, in the order of its form; `None` if there are
+    /// none. Answered by the head.
+    pub fn bounds_of(&self, column: usize) -> Option<&Bounds> {
+        self.head.entry(Kind::Values, column as u16).map(|entry| &entry.bounds)
+    }
+
+    /// As [`Self::bounds_of`] of a key part, and its form.
+    pub fn key_bounds(&self, part: usize) -> Option<(Form, &Bounds)> {
+        let form = self.head.key.get(part)?.form;
+        Some((form, &self.head.entry(Kind::KeyValues, part as u16)?.bounds))
+    }
+
+    /// As [`Self::bounds_of`], of one vector. Reads the header of the section.
+    pub fn vector_bounds(&self, column: usize, vector: usize) -> Result<Option<&Bounds>> {
+        let section = self.section(Kind::Values, column as u16)?;
+        let in_vector = section.and_then(|section| section.bounds(vector));
+        let of_all = section.filter(|section| section.is_one_value()).and(self.bounds_of(column));
+        Ok(in_vector.or(of_all))
+    }
+
+    /// The parts of the row keys.
+    pub(crate) fn key_parts(&self) -> &[KeyPart] {
+        &self.head.key
+    }
+
+    /// A column of a vector; the block must be plain.
+    pub(crate) fn column_vector(
+        &self,
+        column: usize,
+        vector: usize,
+        spare: &mut Spare,
+    ) -> Result<ColumnVector> {
+        let (subject, form) = (column as u16, self.column_head(column).form);
+        let counts = self.counts(subject, vector)?;
+        if counts.as_ref().is_some_and(|counts| counts.iter().any(|&count| count > 1)) {
+            return Err(self.corrupt("a row with two cells of a column in a plain block"));
+        }
+        let rows = self.rows_of(vector);
+        let cells = counts.as_ref().map_or(rows, |counts| counts.iter().sum::<u64>() as usize);
+        let filled = self.numbers(Kind::Filled, subject, vector, cells, 1)?;
+        let values = filled.as_ref().map_or(cells, |filled| filled.iter().sum::<u64>() as usize);
+        let values = self.vector_values((Kind::Values, subject), form, vector, values, spare)?;
+        Ok(ColumnVector { form, part: None, places: places(rows, counts, filled), values })
+    }
+
+    /// A key part of a vector.
+    pub(crate) fn key_vector(&self, part: usize, vector: usize, spare: &mut Spare) -> Result<ColumnVector> {
+        let (subject, key_part, rows) = (part as u16, self.head.key[part], self.rows_of(vector));
+        let filled = self.numbers(Kind::KeyFilled, subject, vector, rows, 1)?;
+        let values = filled.as_ref().map_or(rows, |filled| filled.iter().sum::<u64>() as usize);
+        let kind = (Kind::KeyValues, subject);
+        let values = self.vector_values(kind, key_part.form, vector, values, spare)?;
+        let places = places(rows, None, filled);
+        Ok(ColumnVector { form: key_part.form, part: Some(key_part), places, values })
+    }
+
+    fn vector_values(
+        &self,
+        (kind, subject): (Kind, u16),
+        form: Form,
+        vector: usize,
+        count: usize,
+        spare: &mut Spare,
+    ) -> Result<VectorValues> {
+        let section: Option<&Section> = self.section(kind, subject)?;
+        Ok(match section {
+            None if count == 0 => VectorValues::Texts(Strings::default()),
+            None => return Err(self.corrupt(format!("{kind:?} of {subject} are missing"))),
+            Some(section) if form == Form::Bytes => VectorValues::Texts(section.texts(vector, count)?),
+            Some(section) if form.fits_narrow() => {
+                let mut values = std::mem::take(&mut spare.narrow);
+                values.resize(count, 0);
+                section.ints_into(vector, &mut values)?;
+                VectorValues::Narrow(values)
+            }
+            Some(section) => {
+                let mut values = std::mem::take(&mut spare.wide);
+                values.resize(count, 0);
+                section.ints_into(vector, &mut values)?;
+                VectorValues::Wide(values)
+            }
+        })
+    }
+}
+
+fn int_bounds(bounds: &Bounds) -> Option<(i64, i64)> {
+    match (bounds.min, bounds.max) {
+        (Bound::Int(min), Bound::Int(max)) => Some((min, max)),
+        _ => None,
+    }
+}
+
+/// Where each row's value is, of rows with at most one cell each.
+fn places(rows: usize, counts: Option<Vec<u64>>, filled: Option<Vec<u64>>) -> Option<Vec<Place>> {
+    if counts.is_none() && filled.is_none() {
+        return None;
+    }
+    let (mut cell, mut value) = (0, 0);
+    let place = |row: usize| {
+        if counts.as_ref().is_some_and(|counts| counts[row] == 0) {
+            return Place::Missing;
+        }
+        cell += 1;
+        if filled.as_ref().is_some_and(|filled| filled[cell - 1] == 0) {
+            return Place::Empty;
+        }
+        value += 1;
+        Place::Value(value - 1)
+    };
+    Some((0..rows).map(place).collect())
+}

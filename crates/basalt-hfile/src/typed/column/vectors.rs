@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows of a row group into an array: numbers that are stored as SQL sees them are copied, all else takes the way
+//! over its bytes.
+
+use std::ops::Range;
+
+use arrow::array::NullBufferBuilder;
+use basalt_model::rowkey::KeyError;
+use basalt_model::types::decimal;
+
+use super::{ColumnBuilder, Extended, ValueSource, Values};
+use crate::columnar::{ColumnVector, Form, Place, VectorValues, float_32, float_64};
+
+impl ColumnBuilder {
+    /// Appends some rows of a vector; a missing cell stands for `default`. On error, returns the row at fault.
+    pub(in crate::typed) fn extend_vector(
+        &mut self,
+        vector: &ColumnVector,
+        rows: Range<usize>,
+        default: Option<&[u8]>,
+    ) -> Extended {
+        if default.is_none() && self.copies(vector, rows.clone()) {
+            return Ok(());
+        }
+        self.extend(&mut VectorSource { vector, rows, default, scratch: Vec::new() })
+    }
+
+    /// Copies numbers, if these are such; false if nothing was done.
+    fn copies(&mut self, vector: &ColumnVector, rows: Range<usize>) -> bool {
+        let Self { sql_type, nullable, nulls, values, .. } = self;
+        if Form::of(*sql_type, || 0) != vector.form && !matches!(vector.form, Form::Decimal(_)) {
+            return false;
+        }
+        let gaps = vector.places.as_deref().map(|places| &places[rows.clone()]);
+        if !*nullable && gaps.is_some_and(|gaps| gaps.iter().any(|gap| !matches!(gap, Place::Value(_)))) {
+            return false;
+        }
+        match (values, &vector.values, vector.form) {
+            (Values::I8(to), VectorValues::Narrow(from), Form::Signed(1)) => {
+                copy(to, from, gaps, rows, nulls, |number| number as i8);
+            }
+            (Values::I16(to), VectorValues::Narrow(from), Form::Signed(2)) => {
+                copy(to, from, gaps, rows, nulls, |number| number as i16);
+            }
+            (Values::I32(to), VectorValues::Narrow(from), Form::Signed(4)) => {
+                copy(to, from, gaps, rows, nulls, |number| number as i32);
+            }
+            (Values::I64(to) | Values::Millis(to), VectorValues::Wide(from), Form::Signed(8)) => {
+                copy(to, from, gaps, rows, nulls, |number| number as i64);
+            }
+            (Values::Nanos(to), VectorValues::Wide(from), Form::Timestamp) => {
+                copy(to, from, gaps, rows, nulls, |number| number as i64);
+            }
+            (Values::F32(to), VectorValues::Narrow(from), Form::Float(4)) => {
+                copy(to, from, gaps, rows, nulls, float_32);
+            }
+            (Values::F64(to), VectorValues::Wide(from), Form::Float(8)) => {
+                copy(to, from, gaps, rows, nulls, float_64);
+            }
+            (
+                Values::Decimal { values: to, precision, scale },
+                VectorValues::Wide(from),
+                Form::Decimal(stored),
+            ) => {
+                let power = |exponent: i8| u32::try_from(exponent).ok().and_then(decimal::power_of_ten);
+                let (factor, limit) = (power(scale.saturating_sub(stored)), power(*precision as i8));
+                let Some((factor, limit)) = factor.zip(limit) else { return false };
+                // Digits are at most 18, so that only a large factor can make them too many.
+                let most = from.iter().map(|&digits| (digits as i64).unsigned_abs()).max().unwrap_or(0);
+                if i128::from(most).checked_mul(factor).is_none_or(|most| most >= limit) {
+                    return false;
+                }
+                copy(to, from, gaps, rows, nulls, |digits| i128::from(digits as i64) * factor);
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+/// Appends the numbers of some rows.
+#[inline]
+fn copy<T: Default, S: Copy>(
+    to: &mut Vec<T>,
+    from: &[S],
+    gaps: Option<&[Place]>,
+    rows: Range<usize>,
+    nulls: &mut NullBufferBuilder,
+    make: impl Fn(S) -> T,
+) {
+    let Some(gaps) = gaps else {
+        nulls.append_n_non_nulls(rows.len());
+        return to.extend(from[rows].iter().map(|&number| make(number)));
+    };
+    to.extend(gaps.iter().map(|gap| match gap {
+        Place::Value(at) => make(from[*at as usize]),
+        Place::Empty | Place::Missing => T::default(),
+    }));
+    gaps.iter().for_each(|gap| nulls.append(matches!(gap, Place::Value(_))));
+}
+
+/// The values of some rows as bytes.
+struct VectorSource<'a> {
+    vector: &'a ColumnVector,
+    rows: Range<usize>,
+    default: Option<&'a [u8]>,
+    scratch: Vec<u8>,
+}
+
+impl ValueSource for VectorSource<'_> {
+    fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn value(&mut self, row: usize) -> Result<Option<&[u8]>, KeyError> {
+        let row = self.rows.start + row;
+        let place = match &self.vector.places {
+            None => Place::Value(row as u32),
+            Some(places) => places[row],
+        };
+        match place {
+            Place::Missing => Ok(self.default),
+            Place::Empty => Ok(None),
+            Place::Value(index) => {
+                self.scratch.clear();
+                let appended = self.vector.append(index, &mut self.scratch);
+                appended.map_err(|_| KeyError::Bytes { what: "a stored number is none of its type" })?;
+                Ok(Some(&self.scratch))
+            }
+        }
+    }
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+//! COLUMNAR files of tables: many vectors, typed columns and keys, gaps, versions, markers, values that do not fit
+//! their type. Whatever is written is read again, whole, by row, by seeking, and from blocks that were opened
+//! without being read.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::Arc;
+
+use basalt_hfile::columnar::VECTOR;
+use basalt_hfile::{
+    Compression, Encoding, FlatKey, HFileReader, HFileWriter, MemoryFile, ReadOptions, WriterOptions,
+};
+use basalt_model::rowkey::encode_row_key;
+use basalt_model::types::{Decimal, Value};
+use basalt_model::{CellRef, CellType, FamilyLayout, KeyColumn, Seq, SortOrder, SqlType};
+use proptest::prelude::*;
+
+struct Cell {
+    row: Vec<u8>,
+    qualifier: Vec<u8>,
+    timestamp: i64,
+    cell_type: CellType,
+    value: Vec<u8>,
+    seq: u64,
+}
+
+impl Cell {
+    fn as_ref(&self) -> CellRef<'_> {
+        CellRef {
+            row: &self.row,
+            family: b"0",
+            qualifier: &self.qualifier,
+            timestamp: self.timestamp,
+            cell_type: self.cell_type,
+            value: &self.value,
+            seq: Seq(self.seq),
+            tags: b"",
+        }
+    }
+}
+
+/// SplitMix64: one seed makes one table.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn one_in(&mut self, count: u64) -> bool {
+        count > 0 && self.next().is_multiple_of(count)
+    }
+}
+
+const TYPES: [SqlType; 16] = [
+    SqlType::Integer,
+    SqlType::BigInt,
+    SqlType::UnsignedLong,
+    SqlType::TinyInt,
+    SqlType::Float,
+    SqlType::Double,
+    SqlType::UnsignedDouble,
+    SqlType::Decimal(Some((12, 2))),
+    SqlType::Decimal(None),
+    SqlType::Boolean,
+    SqlType::Date,
+    SqlType::Timestamp,
+    SqlType::UnsignedTimestamp,
+    SqlType::Varchar(None),
+    SqlType::Char(3),
+    SqlType::Varbinary(None),
+];
+
+/// A value of a type, by one of several distributions.
+fn value(sql_type: SqlType, row: u64, chance: &mut Chance) -> Value<'static> {
+    let number = match chance.next() % 4 {
+        0 => row as i64,
+        1 => (chance.next() % 7) as i64,
+        2 => (chance.next() % 100_000) as i64,
+        _ => (chance.next() >> (chance.next() % 50 + 2)) as i64,
+    };
+    match sql_type {
+        SqlType::TinyInt => Value::Int(number % 100),
+        SqlType::Integer => Value::Int(i64::from(number as i32)),
+        SqlType::BigInt | SqlType::UnsignedLong => Value::Int(number),
+        SqlType::Float => Value::Float(number as f32 / 100.0),
+        SqlType::Double | SqlType::UnsignedDouble => Value::Double(number as f64 / 100.0),
+        SqlType::Decimal(_) => Value::Decimal(Decimal::new((number % 1_000_000_000).into(), 2)),
+        SqlType::Boolean => Value::Boolean(number % 2 == 0),
+        SqlType::Date => Value::Millis(number % 4000 * 86_400_000),
+        SqlType::Timestamp | SqlType::UnsignedTimestamp => {
+            Value::Timestamp { millis: number % (1 << 40), nanos: (number % 3) as u32 }
+        }
+        SqlType::Varchar(_) => Value::Text(format!("text number {}", number % 5000).into()),
+        SqlType::Char(_) => Value::Text(["AIR", "MAI", "SHI"][number as usize % 3].into()),
+        _ => Value::Bytes(number.to_be_bytes()[..number as usize % 9].to_vec().into()),
+    }
+}
+
+/// How irregular a table is: one in so many; 0 for never.
+#[derive(Debug, Clone)]
+struct Shape {
+    seed: u64,
+    rows: u64,
+    types: Vec<usize>,
+    key: usize,
+    desc: bool,
+    missing: u64,
+    empty: u64,
+    odd: u64,
+    versions: u64,
+    markers: u64,
+    times: u64,
+    block_rows: u32,
+    compression: Compression,
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let often = || prop_oneof![3 => Just(0u64), 1 => Just(2), 1 => Just(50), 1 => Just(3000)];
+    let rows = prop_oneof![1u64..20, 1000u64..1100, 2000u64..5000];
+    let block_rows = prop_oneof![Just(65_536u32), Just(1024), 1u32..3000];
+    let compression = prop_oneof![Just(Compression::None), Just(Compression::Zstd), Just(Compression::Lz4)];
+    (
+        (any::<u64>(), rows, prop::collection::vec(0..TYPES.len(), 1..6), 0usize..4, any::<bool>()),
+        (often(), often(), often(), often(), often(), often()),
+        (block_rows, compression),
+    )
+        .prop_map(|((seed, rows, types, key, desc), rare, (block_rows, compression))| Shape {
+            seed,
+            rows,
+            types,
+            key,
+            desc,
+            missing: rare.0,
+            empty: rare.1,
+            odd: rare.2,
+            versions: rare.3,
+            markers: rare.4,
+            times: rare.5,
+            block_rows,
+            compression,
+        })
+}
+
+impl Shape {
+    fn key(&self) -> Vec<KeyColumn> {
+        let types: &[SqlType] = match self.key {
+            0 => &[SqlType::Integer],
+            1 => &[SqlType::BigInt, SqlType::Integer],
+            2 => &[SqlType::Varchar(None), SqlType::Integer, SqlType::Varchar(None)],
+            _ => &[SqlType::Date, SqlType::Boolean, SqlType::Decimal(Some((9, 0)))],
+        };
+        let order = if self.desc { SortOrder::Desc } else { SortOrder::Asc };
+        let column = |sql_type: &SqlType| KeyColumn {
+            name: "K".into(),
+            sql_type: *sql_type,
+            order,
+            nullable: sql_type.fixed_width().is_none(),
+        };
+        types.iter().map(column).collect()
+    }
+
+    fn layout(&self) -> FamilyLayout {
+        let columns = self.types.iter().enumerate();
+        FamilyLayout {
+            key: self.key(),
+            columns: columns.map(|(at, &number)| (vec![0x80, 11 + at as u8], TYPES[number])).collect(),
+        }
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut chance = Chance(self.seed);
+        let key = self.key();
+        let mut cells = vec![];
+        for row_number in 0..self.rows {
+            let values: Vec<Value<'_>> = key
+                .iter()
+                .map(|column| match column.sql_type {
+                    SqlType::Varchar(_) => Value::Text(format!("key{}", row_number / 100).into()),
+                    SqlType::Decimal(_) => Value::Decimal(Decimal::new(row_number.into(), 0)),
+                    SqlType::Date => Value::Millis((row_number / 10) as i64 * 86_400_000),
+                    SqlType::Boolean => Value::Boolean(row_number % 10 >= 5),
+                    _ => Value::Int(row_number as i64),
+                })
+                .collect();
+            let mut row = vec![];
+            encode_row_key(&key, &values, &mut row).unwrap();
+            let time = 1_700_000_000_000 + (row_number / 1000) as i64;
+            let cell = |qualifier: &[u8], timestamp, cell_type, value| Cell {
+                row: row.clone(),
+                qualifier: qualifier.to_vec(),
+                timestamp,
+                cell_type,
+                value,
+                seq: row_number / 100,
+            };
+            if chance.one_in(self.markers) {
+                cells.push(cell(b"", time, CellType::DeleteFamily, vec![]));
+            }
+            cells.push(cell(&[0; 4], time, CellType::Put, b"x".to_vec()));
+            for (at, &number) in self.types.iter().enumerate() {
+                if chance.one_in(self.missing) {
+                    continue;
+                }
+                let versions = if chance.one_in(self.versions) { 3 } else { 1 };
+                for version in 0..versions {
+                    let mut bytes = vec![];
+                    if !chance.one_in(self.empty) {
+                        let value = value(TYPES[number], row_number, &mut chance);
+                        TYPES[number].encode(SortOrder::Asc, &value, &mut bytes).unwrap();
+                    }
+                    if chance.one_in(self.odd) {
+                        bytes = chance.next().to_be_bytes()[..chance.next() as usize % 9].to_vec();
+                    }
+                    let time = if chance.one_in(self.times) { time - 500 } else { time } - version;
+                    let marked = chance.one_in(self.markers.saturating_mul(3));
+                    let cell_type = if marked { CellType::DeleteColumn } else { CellType::Put };
+                    cells.push(cell(&[0x80, 11 + at as u8], time, cell_type, bytes));
+                }
+            }
+        }
+        cells.sort_by(|a, b| a.as_ref().compare(&b.as_ref()));
+        cells
+    }
+
+    fn options(&self, typed: bool) -> WriterOptions {
+        WriterOptions {
+            encoding: Encoding::Columnar,
+            compression: self.compression,
+            block_rows: self.block_rows,
+            file_number: 7,
+            create_time_ms: 1_700_000_000_000,
+            layout: typed.then(|| Arc::new(self.layout())),
+            ..Default::default()
+        }
+    }
+}
+
+fn file(options: WriterOptions, cells: &[Cell]) -> Vec<u8> {
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for cell in cells {
+        writer.append(cell.as_ref()).unwrap();
+    }
+    writer.finish_into().unwrap().1
+}
+
+fn open(bytes: Vec<u8>) -> HFileReader {
+    HFileReader::open(Arc::new(MemoryFile::new("table", bytes)), ReadOptions::default()).unwrap()
+}
+
+fn check(cells: &[Cell], options: WriterOptions) -> HFileReader {
+    let reader = open(file(options, cells));
+    reader.verify(&mut |finding| panic!("{finding}"));
+    let mut expected = cells.iter();
+    for index in 0..reader.block_count().unwrap() {
+        let block = reader.read_block(index).unwrap();
+        for at in 0..block.len() {
+            assert_eq!(block.cell(at), expected.next().unwrap().as_ref());
+        }
+    }
+    assert!(expected.next().is_none());
+    for cell in cells.iter().step_by(cells.len() / 11 + 1) {
+        check_row(&reader, cells, &cell.row);
+        check_seek(&reader, cells, &cell.as_ref());
+    }
+    reader
+}
+
+fn check_row(reader: &HFileReader, cells: &[Cell], row: &[u8]) {
+    let mut expected = cells.iter().filter(|cell| cell.row == row);
+    for index in reader.find_block(row).unwrap().unwrap()..reader.block_count().unwrap() {
+        if reader.block_first_row(index).unwrap() > row {
+            break;
+        }
+        let block = reader.open_block(index).unwrap().decode_row(row).unwrap();
+        for at in 0..block.len() {
+            assert_eq!(block.cell(at), expected.next().unwrap().as_ref());
+        }
+    }
+    assert!(expected.next().is_none());
+}
+
+fn check_seek(reader: &HFileReader, cells: &[Cell], cell: &CellRef<'_>) {
+    let key = FlatKey::of(cell);
+    let at = cells.partition_point(|cell| FlatKey::of(&cell.as_ref()).compare(&key).is_lt());
+    let index = reader.find_block_of_key(&key).unwrap().unwrap();
+    let mut cursor = reader.open_block(index).unwrap().cursor().unwrap();
+    assert!(cursor.seek(&key).unwrap());
+    assert_eq!(cursor.cell().unwrap(), cells[at].as_ref());
+    let mut back = at;
+    while back > at.saturating_sub(5) && cursor.previous_cell().unwrap() {
+        back -= 1;
+        assert_eq!(cursor.cell().unwrap(), cells[back].as_ref());
+    }
+    if cursor.cell().is_none() {
+        return;
+    }
+    while back < cells.len().min(at + 5) && cursor.next_cell().unwrap() {
+        back += 1;
+        assert_eq!(cursor.cell().unwrap(), cells[back].as_ref());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_table_comes_back_with_types_and_without(shape in shape()) {
+        let cells = shape.cells();
+        check(&cells, shape.options(true));
+        check(&cells, shape.options(false));
+    }
+}
+
+fn plain(types: Vec<usize>) -> Shape {
+    Shape {
+        seed: 5,
+        rows: 3000,
+        types,
+        key: 0,
+        desc: false,
+        missing: 0,
+        empty: 0,
+        odd: 0,
+        versions: 0,
+        markers: 0,
+        times: 0,
+        block_rows: 65_536,
+        compression: Compression::None,
+    }
+}
+
+#[test]
+fn a_plain_table_is_one_row_group_of_its_forms() {
+    let shape = plain(vec![0, 7, 13]);
+    let reader = check(&shape.cells(), shape.options(true));
+    assert_eq!(reader.block_count().unwrap(), 1);
+    let block = reader.open_block(0).unwrap();
+    let block = block.columns().unwrap();
+    assert_eq!((block.rows(), block.cells(), block.vectors()), (3000, 12_000, 3));
+    assert_eq!((block.rows_of(0), block.rows_of(2)), (VECTOR, 3000 - 2 * VECTOR));
+    let forms: Vec<String> = block.columns().map(|(_, form)| format!("{form:?}")).collect();
+    assert_eq!(forms, ["Unsigned(1)", "Signed(4)", "Decimal(2)", "Bytes"]);
+}
+
+#[test]
+fn tags_and_thousands_of_columns_are_written_cell_by_cell() {
+    let mut cells: Vec<Cell> = (0..3000u32)
+        .map(|at| Cell {
+            row: b"row".to_vec(),
+            qualifier: at.to_be_bytes().to_vec(),
+            timestamp: 1,
+            cell_type: CellType::Put,
+            value: b"v".to_vec(),
+            seq: 1,
+        })
+        .collect();
+    let options = plain(vec![]).options(false);
+    let reader = check(&cells, options.clone());
+    for index in 0..reader.block_count().unwrap() {
+        assert!(reader.open_block(index).unwrap().columns().is_none());
+    }
+    cells.truncate(10);
+    let mut writer = HFileWriter::new(Vec::new(), WriterOptions { with_tags: true, ..options }).unwrap();
+    for cell in &cells {
+        writer.append(CellRef { tags: b"\0\x03\x08T1", ..cell.as_ref() }).unwrap();
+    }
+    let reader = open(writer.finish_into().unwrap().1);
+    assert!(reader.open_block(0).unwrap().columns().is_none());
+    assert_eq!(reader.read_block(0).unwrap().cell(9).tags, b"\0\x03\x08T1");
+}
+
+#[test]
+fn a_block_of_another_file_at_the_same_place_is_found_out() {
+    let shape = plain(vec![0, 4]);
+    let cells = shape.cells();
+    let ours = file(shape.options(true), &cells);
+    let mut theirs = file(WriterOptions { file_number: 8, ..shape.options(true) }, &cells);
+    assert_eq!(ours.len(), theirs.len());
+    let end = open(ours.clone()).block_extent(0).unwrap().size_bytes as usize;
+    theirs[..end].copy_from_slice(&ours[..end]);
+    let error = open(theirs).read_block(0).unwrap_err().to_string();
+    assert!(error.contains("checksum mismatch in the head"), "{error}");
+}
+
+/// A file kept in the repository: of an earlier release, once there is a later one.
+fn golden(name: &str, written: Vec<u8>) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/columnar").join(name);
+    if std::env::var_os("BASALT_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, written).unwrap();
+    }
+    std::fs::read(&path).unwrap()
+}
+
+/// The table of `docs/format.md`: K INTEGER, V DECIMAL(5,2) with a gap, and the empty cell.
+fn worked_example() -> (WriterOptions, Vec<Cell>) {
+    let key =
+        KeyColumn { name: "K".into(), sql_type: SqlType::Integer, order: SortOrder::Asc, nullable: false };
+    let layout =
+        FamilyLayout { key: vec![key], columns: vec![(vec![0x80, 0x0b], SqlType::Decimal(Some((5, 2))))] };
+    let options = WriterOptions {
+        encoding: Encoding::Columnar,
+        file_number: 7,
+        create_time_ms: 1_700_000_000_000,
+        layout: Some(Arc::new(layout)),
+        ..Default::default()
+    };
+    let mut cells = vec![];
+    for (number, digits) in [(1u32, Some(150)), (2, None), (3, Some(175))] {
+        let cell = |qualifier: &[u8], value: Vec<u8>| Cell {
+            row: (number ^ 1 << 31).to_be_bytes().to_vec(),
+            qualifier: qualifier.to_vec(),
+            timestamp: 1_700_000_000_000,
+            cell_type: CellType::Put,
+            value,
+            seq: 5,
+        };
+        cells.push(cell(&[0; 4], b"x".to_vec()));
+        if let Some(digits) = digits {
+            let mut bytes = vec![];
+            basalt_model::types::decimal::encode(Decimal::new(digits, 2), &mut bytes).unwrap();
+            cells.push(cell(&[0x80, 0x0b], bytes));
+        }
+    }
+    (options, cells)
+}
+
+#[test]
+fn the_worked_example_of_the_format_is_written_byte_for_byte() {
+    let (options, cells) = worked_example();
+    let written = file(options.clone(), &cells);
+    assert!(golden("worked-example.hfile", written.clone()) == written);
+    check(&cells, options);
+}
+
+#[test]
+fn files_kept_in_the_repository_are_read() {
+    let shapes = [
+        (
+            "typed.hfile",
+            Shape { rows: 2100, missing: 50, empty: 50, ..plain(vec![0, 4, 5, 7, 10, 11, 13, 14]) },
+        ),
+        ("versions.hfile", Shape { rows: 600, versions: 2, markers: 50, times: 50, ..plain(vec![1, 13]) }),
+        (
+            "bytes.hfile",
+            Shape { rows: 1100, odd: 50, key: 2, compression: Compression::Zstd, ..plain(vec![7, 15]) },
+        ),
+    ];
+    for (name, shape) in shapes {
+        let cells = shape.cells();
+        let reader = open(golden(name, file(shape.options(name != "bytes.hfile"), &cells)));
+        let blocks = (0..reader.block_count().unwrap()).map(|index| reader.read_block(index).unwrap());
+        let blocks: Vec<_> = blocks.collect();
+        let found = blocks.iter().flat_map(|block| (0..block.len()).map(|at| block.cell(at)));
+        assert!(found.eq(cells.iter().map(Cell::as_ref)), "{name}");
+    }
+}
