@@ -42,8 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn killed_at_random_moments_no_acknowledged_row_is_lost_and_no_batch_is_half_there() {
-    let kills: u64 = std::env::var("BASALT_KILLS").map_or(KILLS, |text| text.parse().unwrap());
-    let seed = std::env::var("BASALT_SEED").map_or_else(|_| clock_seed(), |text| text.parse().unwrap());
+    let number = |text: String| text.parse().expect("BASALT_KILLS and BASALT_SEED are whole numbers");
+    let kills: u64 = std::env::var("BASALT_KILLS").map_or(KILLS, number);
+    let seed: u64 = std::env::var("BASALT_SEED").map_or_else(|_| clock_seed(), number);
     eprintln!(
         "replay the choices of this run: BASALT_KILLS={kills} BASALT_SEED={seed} cargo test --release --test crash"
     );
