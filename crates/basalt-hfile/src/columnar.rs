@@ -22,6 +22,7 @@
 //! | [`group`], [`encode`] | writing: cells by column, and into a block |
 //! | [`block`], [`rows`], [`cells`] | reading: an open block, its row keys, its rows as cells |
 //! | [`vectors`] | reading: a column of a vector as it is stored |
+//! | [`select`], [`mask`] | reading: the rows that satisfy a predicate |
 //! | [`key`], [`form`] | row keys as parts; values as integers |
 //! | [`head`], [`section`], [`bound`], [`place`] | the parts of a block, their bounds and checksums |
 //! | [`ints`], [`frame`], [`alp`], [`bitpack`] | vectors of integers |
@@ -41,9 +42,11 @@ mod head;
 mod input;
 mod ints;
 mod key;
+mod mask;
 mod place;
 mod rows;
 mod section;
+mod select;
 mod strings;
 mod texts;
 mod vectors;
@@ -51,6 +54,8 @@ mod vectors;
 pub use block::{ColumnarBlock, SectionFacts};
 pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
+pub use mask::Mask;
+pub use select::{BoundPredicate, Verdict};
 
 pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;
@@ -60,7 +65,7 @@ pub(crate) use group::Group;
 pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
-pub(crate) use vectors::{ColumnVector, Place, Spare, VectorValues};
+pub(crate) use vectors::{ColumnVector, Held, Place, Stored, VectorValues};
 
 /// Rows of a vector.
 pub const VECTOR: usize = 1024;

@@ -20,6 +20,7 @@ use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
@@ -27,7 +28,7 @@ use datafusion::prelude::SessionConfig;
 use crate::error::SqlError;
 use crate::functions::{self, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers};
 use crate::memory::SpillReservePool;
-use crate::scan::BATCH_ROWS;
+use crate::scan::{BATCH_ROWS, OffsetInScan};
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
 
@@ -81,10 +82,13 @@ impl Engine {
             .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, largest)))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()?;
+        let mut rules = PhysicalOptimizer::new().rules;
+        rules.push(Arc::new(OffsetInScan));
         let state = SessionStateBuilder::new_with_default_features()
             .with_config(config(options.threads.max(1), options.memory_bytes))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
+            .with_physical_optimizer_rules(rules)
             .with_analyzer_rules(vec![
                 Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),

@@ -7,7 +7,10 @@
 //! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing.
 
 mod exec;
+mod filter;
+mod offset;
 mod partition;
+mod predicate;
 
 use std::sync::Arc;
 
@@ -19,7 +22,8 @@ use basalt_store::{Database, Snapshot};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{ColumnStatistics, DFSchema, Statistics};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -28,6 +32,8 @@ use crate::error::SqlError;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
 pub(crate) use exec::BasaltScan;
+use filter::Filter;
+pub(crate) use offset::OffsetInScan;
 
 /// Rows per batch.
 pub(crate) const BATCH_ROWS: usize = 8_192;
@@ -40,6 +46,8 @@ pub(crate) struct BasaltTable {
     schema: SchemaRef,
     snapshot: Snapshot,
     rows_estimate: u64,
+    /// Rows, where the files know it for sure.
+    rows_exact: Option<u64>,
     progress: Arc<Progress>,
 }
 
@@ -54,7 +62,9 @@ impl BasaltTable {
     ) -> Option<Self> {
         let schema = Arc::new(arrow_schema(descriptor.schema.as_ref()?));
         let rows_estimate = database.stats(id).map_or(0, |stats| stats.rows_estimate);
-        Some(Self { id, descriptor, schema, snapshot, rows_estimate, progress })
+        // What cannot be told now will be said by the scan.
+        let rows_exact = snapshot.row_count(id).ok().flatten();
+        Some(Self { id, descriptor, schema, snapshot, rows_estimate, rows_exact, progress })
     }
 
     /// Columns, key and types.
@@ -76,6 +86,17 @@ impl BasaltTable {
     }
 }
 
+fn has_subquery(filter: &Expr) -> bool {
+    let is_subquery = |expr: &Expr| {
+        let subquery = matches!(
+            expr,
+            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_)
+        );
+        Ok(subquery)
+    };
+    filter.exists(is_subquery).expect("the closure does not fail")
+}
+
 #[async_trait]
 impl TableProvider for BasaltTable {
     fn schema(&self) -> SchemaRef {
@@ -86,9 +107,13 @@ impl TableProvider for BasaltTable {
         TableType::Base
     }
 
-    /// All filters are offered to [`keys`], and all of them are evaluated on the rows as well.
+    /// The scan takes every filter that says the same of a row whenever it is asked.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+        let support = |filter: &&Expr| match filter.is_volatile() || has_subquery(filter) {
+            true => TableProviderFilterPushDown::Unsupported,
+            false => TableProviderFilterPushDown::Exact,
+        };
+        Ok(filters.iter().map(support).collect())
     }
 
     fn statistics(&self) -> Option<Statistics> {
@@ -110,16 +135,22 @@ impl TableProvider for BasaltTable {
             Some(indices) => Arc::new(self.schema.project(indices)?),
             None => self.schema(),
         };
+        let columns = self.columns(projection);
+        let physical = |expr, schema: &DFSchema| state.create_physical_expr(expr, schema);
+        let filter = Filter::try_new(filters, physical, self.table_schema(), &columns)?;
         let scan = BasaltScan::try_new(exec::Spec {
             id: self.id,
             descriptor: Arc::clone(&self.descriptor),
             snapshot: self.snapshot.clone(),
-            columns: self.columns(projection),
+            columns,
             schema,
             access: self.access(filters),
+            filter,
+            skip: 0,
             limit,
             partitions_max: state.config().target_partitions(),
             rows_estimate: self.rows_estimate,
+            rows_exact: self.rows_exact,
             progress: Arc::clone(&self.progress),
         });
         Ok(Arc::new(scan.map_err(SqlError::from)?))

@@ -10,13 +10,14 @@
 //!    batch wholly or not at all.
 //! 4. *Undo.* If the log refuses the group, its batches and all that were sequenced behind them (they may
 //!    have read what now never happened) are taken out of the memtables and answered with the error. Their
-//!    numbers are not used again.
+//!    numbers are not used again. A panic while writing is answered in the same way, and the log is closed.
 //!
 //! A batch that changes a row several times takes several numbers, one per repetition, so that the order of
 //! its changes is the order of numbers too; the numbers follow from the batch alone, so replay finds the same.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -233,7 +234,9 @@ impl CommitLine {
     fn lead(&self) -> (Seq, Vec<(u64, Error)>) {
         let group = self.sequencer.lock().take_group();
         let last = group.last().expect("a writer waits, so its batch is pending").seq_last;
-        match self.write_group(&group) {
+        // Whoever leads writes for others too: a panic on the way must not leave them waiting.
+        let written = panic::catch_unwind(AssertUnwindSafe(|| self.write_group(&group)));
+        match written.unwrap_or_else(|_| Err(self.log.lock().give_up())) {
             Ok(()) => {
                 let timestamp = group.last().map_or(0, |pending| pending.timestamp);
                 self.visible_timestamp.store(timestamp, Ordering::Release);

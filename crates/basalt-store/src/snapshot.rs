@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use basalt_hfile::CellRun;
-use basalt_hfile::typed::RowDecoder;
-use basalt_model::{ColumnRef, Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName, TableSchema};
+use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName, TableSchema};
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, Row, RowScan, Rows, Segment, families_of};
+use crate::read::{CellScan, Row, RowRequest, RowScan, Rows, Segment, families_of};
 use crate::version::Version;
 
 pub(crate) mod open_scans;
@@ -65,22 +64,27 @@ impl Snapshot {
         read::scan(&self.shared, &self.version, table, options, self.seq)
     }
 
-    /// The rows of some key ranges (sorted, disjoint) of a SQL table as batches of about `batch_rows` rows
-    /// with these columns. Blocks that are read go into the cache unless the scan would flood it.
+    /// Rows of some key ranges (sorted, disjoint) of a SQL table. Blocks that are read go into the cache unless the
+    /// scan would flood it.
     pub fn rows(
         &self,
         table: TableId,
-        schema: &TableSchema,
-        columns: &[ColumnRef],
+        schema: &Arc<TableSchema>,
+        request: RowRequest,
         ranges: Vec<KeyRange>,
-        batch_rows: usize,
     ) -> Result<RowScan> {
-        let families = Some(families_of(schema, columns));
+        let families = Some(families_of(schema, &request.all_columns()));
         let cache = read::worth_caching(&self.shared, &self.version, table, &ranges)?;
         let options = ScanOptions { ranges, families, versions: 1, cache };
         let cells = self.scan(table, &options)?;
         let name = self.version.table(table)?.descriptor.name.to_string();
-        Ok(RowScan::new(cells, RowDecoder::of_columns(schema, columns), name.into(), batch_rows))
+        Ok(RowScan::new(cells, Arc::clone(schema), request, name.into()))
+    }
+
+    /// The number of rows of a SQL table, if the files' own counts add up to it: one family, nothing in memory, nothing
+    /// deleted, overwritten or expiring.
+    pub fn row_count(&self, table: TableId) -> Result<Option<u64>> {
+        read::row_count(&self.version, table, self.seq)
     }
 
     /// What a get finds of one row, as it was; an empty row if there is nothing.

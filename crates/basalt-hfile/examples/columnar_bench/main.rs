@@ -22,6 +22,7 @@ use std::time::Instant;
 
 use arrow::array::{AsArray, Float32Array};
 use arrow::datatypes::Float32Type;
+use basalt_hfile::columnar::Mask;
 use basalt_hfile::typed::RowDecoder;
 use basalt_hfile::{
     BloomKind, Compression, EncodedBlock, Encoding, HFileReader, HFileWriter, MemoryFile, ReadOptions,
@@ -192,7 +193,7 @@ fn sum_of_column(reader: &HFileReader) -> Outcome<f64> {
         let column = group.column(b"V1").ok_or("the column is missing")?;
         group.load(false, &[column])?;
         for vector in 0..group.vectors() {
-            decoder.push_vector(group, vector, 0..group.rows_of(vector))?;
+            decoder.push_vector(group, vector, &Mask::of_range(0..group.rows_of(vector)))?;
             if decoder.rows_ready() >= 8192 {
                 sum += sum_of(decoder.finish_batch()?.column(0).as_primitive::<Float32Type>());
             }

@@ -287,6 +287,11 @@ impl Section {
         self.vectors.get(vector).map(|vector| &vector.bounds).filter(|bounds| !bounds.is_empty())
     }
 
+    /// How many values a vector has, and the smallest and largest of them; `None` in a section of one value.
+    pub(super) fn facts_of(&self, vector: usize) -> Option<(usize, &Bounds)> {
+        self.vectors.get(vector).map(|vector| (vector.values, &vector.bounds))
+    }
+
     /// The one value of a section of integers that has but one.
     pub(super) fn one_int(&self) -> Option<i64> {
         match self.scheme {

@@ -33,20 +33,59 @@ pub(crate) enum VectorValues {
     Texts(Strings),
 }
 
-/// Memory of vectors that were used up, for the next ones: new memory would be filled with zeros first.
-#[derive(Debug, Default)]
-pub(crate) struct Spare {
-    narrow: Vec<u32>,
-    wide: Vec<u64>,
+/// Where a block has a column of its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// As a part of the row key.
+    Part(usize),
+    /// As a column of cells.
+    Column(usize),
 }
 
-impl Spare {
-    /// Takes back a vector that is no longer needed.
-    pub(crate) fn take_back(&mut self, vector: ColumnVector) {
-        match vector.values {
-            VectorValues::Narrow(values) => self.narrow = values,
-            VectorValues::Wide(values) => self.wide = values,
-            VectorValues::Texts(_) => {}
+/// The columns of one vector that are decoded, and the memory of those before, which need not be filled with zeros.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    vectors: Vec<(Stored, ColumnVector)>,
+    narrow: Vec<Vec<u32>>,
+    wide: Vec<Vec<u64>>,
+}
+
+impl Held {
+    /// A column of a vector of a plain block. All calls between two of [`Self::release`] must name the same vector.
+    pub(crate) fn vector(
+        &mut self,
+        block: &ColumnarBlock,
+        stored: Stored,
+        vector: usize,
+    ) -> Result<&ColumnVector> {
+        let found = self.vectors.iter().position(|(held, _)| *held == stored);
+        let at = match found {
+            Some(at) => at,
+            None => {
+                let decoded = match stored {
+                    Stored::Part(part) => block.key_vector(part, vector, self)?,
+                    Stored::Column(column) => block.column_vector(column, vector, self)?,
+                };
+                self.vectors.push((stored, decoded));
+                self.vectors.len() - 1
+            }
+        };
+        Ok(&self.vectors[at].1)
+    }
+
+    /// True if no column is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.vectors.is_empty()
+    }
+
+    /// The columns are no longer needed.
+    pub(crate) fn release(&mut self) {
+        for (_, vector) in self.vectors.drain(..) {
+            match vector.values {
+                VectorValues::Narrow(values) => self.narrow.push(values),
+                VectorValues::Wide(values) => self.wide.push(values),
+                VectorValues::Texts(_) => {}
+            }
         }
     }
 }
@@ -139,12 +178,7 @@ impl ColumnarBlock {
     }
 
     /// A column of a vector; the block must be plain.
-    pub(crate) fn column_vector(
-        &self,
-        column: usize,
-        vector: usize,
-        spare: &mut Spare,
-    ) -> Result<ColumnVector> {
+    fn column_vector(&self, column: usize, vector: usize, held: &mut Held) -> Result<ColumnVector> {
         let (subject, form) = (column as u16, self.column_head(column).form);
         let counts = self.counts(subject, vector)?;
         if counts.as_ref().is_some_and(|counts| counts.iter().any(|&count| count > 1)) {
@@ -154,17 +188,17 @@ impl ColumnarBlock {
         let cells = counts.as_ref().map_or(rows, |counts| counts.iter().sum::<u64>() as usize);
         let filled = self.numbers(Kind::Filled, subject, vector, cells, 1)?;
         let values = filled.as_ref().map_or(cells, |filled| filled.iter().sum::<u64>() as usize);
-        let values = self.vector_values((Kind::Values, subject), form, vector, values, spare)?;
+        let values = self.vector_values((Kind::Values, subject), form, vector, values, held)?;
         Ok(ColumnVector { form, part: None, places: places(rows, counts, filled), values })
     }
 
     /// A key part of a vector.
-    pub(crate) fn key_vector(&self, part: usize, vector: usize, spare: &mut Spare) -> Result<ColumnVector> {
+    fn key_vector(&self, part: usize, vector: usize, held: &mut Held) -> Result<ColumnVector> {
         let (subject, key_part, rows) = (part as u16, self.head.key[part], self.rows_of(vector));
         let filled = self.numbers(Kind::KeyFilled, subject, vector, rows, 1)?;
         let values = filled.as_ref().map_or(rows, |filled| filled.iter().sum::<u64>() as usize);
         let kind = (Kind::KeyValues, subject);
-        let values = self.vector_values(kind, key_part.form, vector, values, spare)?;
+        let values = self.vector_values(kind, key_part.form, vector, values, held)?;
         let places = places(rows, None, filled);
         Ok(ColumnVector { form: key_part.form, part: Some(key_part), places, values })
     }
@@ -175,7 +209,7 @@ impl ColumnarBlock {
         form: Form,
         vector: usize,
         count: usize,
-        spare: &mut Spare,
+        held: &mut Held,
     ) -> Result<VectorValues> {
         let section: Option<&Section> = self.section(kind, subject)?;
         Ok(match section {
@@ -183,13 +217,13 @@ impl ColumnarBlock {
             None => return Err(self.corrupt(format!("{kind:?} of {subject} are missing"))),
             Some(section) if form == Form::Bytes => VectorValues::Texts(section.texts(vector, count)?),
             Some(section) if form.fits_narrow() => {
-                let mut values = std::mem::take(&mut spare.narrow);
+                let mut values = held.narrow.pop().unwrap_or_default();
                 values.resize(count, 0);
                 section.ints_into(vector, &mut values)?;
                 VectorValues::Narrow(values)
             }
             Some(section) => {
-                let mut values = std::mem::take(&mut spare.wide);
+                let mut values = held.wide.pop().unwrap_or_default();
                 values.resize(count, 0);
                 section.ints_into(vector, &mut values)?;
                 VectorValues::Wide(values)

@@ -19,11 +19,13 @@ use arrow::datatypes::SchemaRef;
 use basalt_model::rowkey::{KeyError, split_column};
 use basalt_model::{ColumnRef, KeyColumn, SortOrder, TableSchema};
 
+pub(super) use groups::Selected;
+
 use super::column::{ColumnBuilder, ReadError, ValueSource};
 use super::error::TypedError;
 use super::projected_schema;
 use crate::cells::{CellBlock, CellRun, CellSlot};
-use crate::columnar::Spare;
+use crate::columnar::Held;
 
 /// Builds batches of some columns of a table from its visible cells: the newest version of each column, no
 /// delete markers, in key order.
@@ -37,7 +39,7 @@ pub struct RowDecoder {
     columns: Vec<Column>,
     pending: Vec<CellRun>,
     rows_ready: usize,
-    spare: Spare,
+    held: Held,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,7 @@ impl RowDecoder {
     /// [`RowDecoder::of_columns`] for the usual one.
     pub fn new(table: &TableSchema, projection: &[ColumnRef], schema: SchemaRef) -> Self {
         let columns = projection.iter().map(|&column| Column::new(table, column)).collect();
-        Self { schema, columns, pending: Vec::new(), rows_ready: 0, spare: Spare::default() }
+        Self { schema, columns, pending: Vec::new(), rows_ready: 0, held: Held::default() }
     }
 
     /// A decoder of the given columns with the Arrow schema that [`projected_schema`] gives them.

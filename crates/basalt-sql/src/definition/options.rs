@@ -17,6 +17,8 @@ use crate::error::SqlError;
 
 /// Compression of tables that do not say.
 const COMPRESSION_DEFAULT: &str = "ZSTD";
+/// Block encoding of tables that do not say.
+const ENCODING_DEFAULT: &str = "COLUMNAR";
 /// What HBase knows besides what the store file has.
 const COMPRESSIONS_OF_HBASE: [&str; 4] = ["LZO", "BZIP2", "LZMA", "BROTLI"];
 const ENCODINGS_OF_HBASE: [&str; 1] = ["PREFIX_TREE"];
@@ -102,6 +104,7 @@ impl TableOptions {
     pub(super) fn family(&self, name: &str) -> FamilyDescriptor {
         let mut family = FamilyDescriptor {
             compression: COMPRESSION_DEFAULT.to_owned(),
+            encoding: ENCODING_DEFAULT.to_owned(),
             delete_rule: DeleteRule::BySequence,
             ..FamilyDescriptor::new(name)
         };
@@ -171,7 +174,7 @@ fn family_option(
                 with_asked(Compression(name), option, asked)
             }
             "DATA_BLOCK_ENCODING" => {
-                let (name, asked) = choice(option, encoding, &ENCODINGS_OF_HBASE, "NONE", warnings)?;
+                let (name, asked) = choice(option, encoding, &ENCODINGS_OF_HBASE, ENCODING_DEFAULT, warnings)?;
                 with_asked(Encoding(name), option, asked)
             }
             "BLOOMFILTER" => {

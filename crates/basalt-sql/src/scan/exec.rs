@@ -7,25 +7,30 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
 
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::{KeyRange, SortOrder, TableDescriptor, TableId, TableSchema};
 use basalt_store::Snapshot;
-use basalt_store::read::RowScan;
+use basalt_store::read::{ReadCounters, RowBatch, RowRequest, RowScan};
 use bytes::Bytes;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, Statistics};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput,
 };
@@ -35,13 +40,14 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::stream;
 
 use super::BATCH_ROWS;
+use super::filter::{self, Filter};
 use super::partition::{self, Partition};
 use crate::error::SqlError;
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
 
 /// What a scan is made of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Spec {
     pub(super) id: TableId,
     pub(super) descriptor: Arc<TableDescriptor>,
@@ -49,9 +55,14 @@ pub(super) struct Spec {
     pub(super) columns: Vec<ColumnRef>,
     pub(super) schema: SchemaRef,
     pub(super) access: KeyAccess,
+    /// What the rows satisfy.
+    pub(super) filter: Option<Filter>,
+    /// Rows, from the first on, that are left out; only of a scan of one partition without a filter.
+    pub(super) skip: usize,
     pub(super) limit: Option<usize>,
     pub(super) partitions_max: usize,
     pub(super) rows_estimate: u64,
+    pub(super) rows_exact: Option<u64>,
     pub(super) progress: Arc<Progress>,
 }
 
@@ -59,6 +70,9 @@ pub(super) struct Spec {
 #[derive(Debug)]
 pub(crate) struct BasaltScan {
     spec: Arc<Spec>,
+    /// Conditions on the scan's columns that joins and sorts find out while the query runs. Rows that do not satisfy
+    /// them may be left out, and need not.
+    hints: Vec<Arc<dyn PhysicalExpr>>,
     partitions: Vec<Partition>,
     segments: usize,
     properties: Arc<PlanProperties>,
@@ -79,6 +93,7 @@ impl BasaltScan {
         .with_scheduling_type(SchedulingType::Cooperative);
         Ok(Self {
             spec: Arc::new(spec),
+            hints: vec![],
             partitions,
             segments,
             properties: Arc::new(properties),
@@ -96,9 +111,29 @@ impl BasaltScan {
             // treating a range as the whole table.
             Access::Ranges(_) => self.spec.rows_estimate as usize / 4,
         };
+        // What share of the rows a condition leaves is not known either.
+        let rows = if self.spec.filter.is_some() { rows.div_ceil(FILTERED_SHARE) } else { rows };
+        let rows = rows.saturating_sub(self.spec.skip);
         self.spec.limit.map_or(rows, |limit| rows.min(limit))
     }
+
+    /// The same scan without its first rows, and with no more than `limit`, in one partition; `None` if it has a
+    /// condition, or a limit of its own.
+    pub(crate) fn skipping(&self, skip: usize, limit: Option<usize>) -> Option<Self> {
+        let Spec { filter: None, skip: 0, limit: own, .. } = &*self.spec else { return None };
+        if matches!(self.spec.access.access, Access::Points(_)) || !self.hints.is_empty() {
+            return None;
+        }
+        if own.is_some_and(|own| limit.is_none_or(|limit| own < skip.saturating_add(limit))) {
+            return None;
+        }
+        let spec = Spec { skip, limit, partitions_max: 1, ..Spec::clone(&self.spec) };
+        Self::try_new(spec).ok()
+    }
 }
+
+/// Of so many rows a condition is guessed to leave one.
+const FILTERED_SHARE: usize = 5;
 
 fn table_schema(descriptor: &TableDescriptor) -> &TableSchema {
     descriptor.schema.as_ref().expect("BasaltTable::new refuses tables without schema")
@@ -153,6 +188,15 @@ impl DisplayAs for BasaltScan {
         if !matches!(spec.access.access, Access::Nothing | Access::Points(_)) {
             write!(f, ", segments={}", self.segments)?;
         }
+        if let Some(filter) = &spec.filter {
+            write!(f, ", filter={filter}")?;
+        }
+        for hint in &self.hints {
+            write!(f, ", hint={hint}")?;
+        }
+        if spec.skip > 0 {
+            write!(f, ", skip={}", spec.skip)?;
+        }
         match spec.limit {
             Some(limit) => write!(f, ", limit={limit}"),
             None => Ok(()),
@@ -179,9 +223,39 @@ impl ExecutionPlan for BasaltScan {
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
+        let condition = self.spec.filter.iter().map(|filter| &filter.condition);
+        for expr in condition.chain(&self.hints) {
+            if f(expr)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
         Ok(TreeNodeRecursion::Continue)
+    }
+
+    /// Takes what joins and sorts will find out as hints. Filters of the query itself came with the table's scan.
+    fn handle_child_pushdown_result(
+        &self,
+        phase: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        let count = pushed.parent_filters.len();
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; count]);
+        if phase == FilterPushdownPhase::Pre || count == 0 {
+            return Ok(answer);
+        }
+        let mut hints = self.hints.clone();
+        hints.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
+        Ok(answer.with_updated_node(Arc::new(Self {
+            spec: Arc::clone(&self.spec),
+            hints,
+            partitions: self.partitions.clone(),
+            segments: self.segments,
+            properties: Arc::clone(&self.properties),
+            metrics: self.metrics.clone(),
+        })))
     }
 
     fn with_new_children(
@@ -194,13 +268,16 @@ impl ExecutionPlan for BasaltScan {
     fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let partition_spec = self.partitions[partition].clone();
         let counters = Counters::new(&self.metrics, partition);
-        let reader = Reader::open(&self.spec, partition_spec, counters)?;
+        let reader = Reader::open(&self.spec, self.hints.clone(), partition_spec, counters)?;
         let batches = stream::unfold(Some(reader), |reader| async {
             let mut reader = reader?;
-            match reader.next() {
-                Ok(Some(batch)) => Some((Ok(batch), Some(reader))),
-                Ok(None) => None,
-                Err(error) => Some((Err(DataFusionError::from(error)), None)),
+            loop {
+                match reader.next() {
+                    Ok(Some(batch)) if batch.num_rows() == 0 => let_others_run().await,
+                    Ok(Some(batch)) => return Some((Ok(batch), Some(reader))),
+                    Ok(None) => return None,
+                    Err(error) => return Some((Err(error), None)),
+                }
             }
         });
         let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.spec.schema), Box::pin(batches));
@@ -218,12 +295,31 @@ impl ExecutionPlan for BasaltScan {
     ) -> Result<Arc<Statistics>> {
         let share = if args.partition().is_some() { self.partitions.len().max(1) } else { 1 };
         let bytes: u64 = self.partitions.iter().map(|partition| partition.bytes).sum();
+        let Spec { filter, skip, limit, rows_exact, .. } = &*self.spec;
+        let all = matches!(self.spec.access.access, Access::Full) && filter.is_none() && *skip == 0;
+        let num_rows = match rows_exact {
+            Some(rows) if all && limit.is_none() && args.partition().is_none() => Precision::Exact(*rows as usize),
+            _ => Precision::Inexact(self.rows_estimate() / share),
+        };
         Ok(Arc::new(Statistics {
-            num_rows: Precision::Inexact(self.rows_estimate() / share),
+            num_rows,
             total_byte_size: Precision::Inexact(bytes as usize / share),
             column_statistics: vec![ColumnStatistics::new_unknown(); self.spec.schema.fields().len()],
         }))
     }
+}
+
+/// Returns to the executor once: a scan that finds nothing must not keep a query from being cancelled.
+async fn let_others_run() {
+    let mut yielded = false;
+    futures::future::poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// What EXPLAIN ANALYZE prints of a scan.
@@ -231,6 +327,8 @@ struct Counters {
     baseline: BaselineMetrics,
     bytes: Count,
     blocks: Count,
+    blocks_skipped: Count,
+    rows_skipped: Count,
 }
 
 impl Counters {
@@ -239,6 +337,8 @@ impl Counters {
             baseline: BaselineMetrics::new(metrics, partition),
             bytes: MetricBuilder::new(metrics).counter("bytes_read", partition),
             blocks: MetricBuilder::new(metrics).counter("blocks_read", partition),
+            blocks_skipped: MetricBuilder::new(metrics).counter("blocks_skipped", partition),
+            rows_skipped: MetricBuilder::new(metrics).counter("rows_skipped", partition),
         }
     }
 }
@@ -252,13 +352,36 @@ struct Reader {
 }
 
 enum Source {
-    Ranges { scan: Box<RowScan>, bytes_before: u64, blocks_before: u64 },
+    Ranges { scan: Box<RowScan>, before: Read },
     Points { next: usize },
+}
+
+/// What a scan has counted.
+#[derive(Default)]
+struct Read {
+    rows: u64,
+    bytes: u64,
+    blocks: u64,
+    blocks_skipped: u64,
+    rows_skipped: u64,
+}
+
+impl Read {
+    fn of(counters: &ReadCounters) -> Self {
+        Self {
+            rows: counters.rows.load(Relaxed),
+            bytes: counters.bytes_read.load(Relaxed),
+            blocks: counters.blocks_read.load(Relaxed) + counters.blocks_cached.load(Relaxed),
+            blocks_skipped: counters.blocks_skipped.load(Relaxed),
+            rows_skipped: counters.rows_skipped.load(Relaxed),
+        }
+    }
 }
 
 impl Reader {
     fn open(
         spec: &Arc<Spec>,
+        hints: Vec<Arc<dyn PhysicalExpr>>,
         partition: Partition,
         counters: Counters,
     ) -> std::result::Result<Self, SqlError> {
@@ -269,24 +392,29 @@ impl Reader {
             _ => {
                 let rows = if matches!(spec.access.access, Access::Full) { spec.rows_estimate } else { 0 };
                 spec.progress.expect(rows / spec.partitions_max.max(1) as u64, partition.bytes);
-                let schema = table_schema(&spec.descriptor);
-                let batch_rows = BATCH_ROWS.min(rows_left.max(1));
-                let scan =
-                    spec.snapshot.rows(spec.id, schema, &spec.columns, partition.ranges, batch_rows)?;
-                Source::Ranges { scan: Box::new(scan), bytes_before: 0, blocks_before: 0 }
+                let schema = Arc::new(table_schema(&spec.descriptor).clone());
+                let request = RowRequest {
+                    columns: spec.columns.clone(),
+                    condition: filter::condition(spec.filter.as_ref(), hints, &spec.columns, &schema),
+                    skip: spec.skip as u64,
+                    batch_rows: BATCH_ROWS.min(rows_left.max(1)),
+                };
+                let scan = spec.snapshot.rows(spec.id, &schema, request, partition.ranges)?;
+                Source::Ranges { scan: Box::new(scan), before: Read::default() }
             }
         };
         Ok(Self { spec: Arc::clone(spec), source, rows_left, counters })
     }
 
-    fn next(&mut self) -> std::result::Result<Option<RecordBatch>, SqlError> {
+    /// The next rows; perhaps none, of a scan with a condition.
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
         if self.rows_left == 0 {
             return Ok(None);
         }
         let timer = self.counters.baseline.elapsed_compute().clone();
         let _running = timer.timer();
-        let batch = match &mut self.source {
-            Source::Ranges { scan, .. } => scan.next().transpose()?,
+        let read = match &mut self.source {
+            Source::Ranges { scan, .. } => scan.next().transpose().map_err(SqlError::from)?,
             Source::Points { next } => {
                 let Access::Points(keys) = &self.spec.access.access else { return Ok(None) };
                 let from = *next;
@@ -294,7 +422,11 @@ impl Reader {
                 if from == keys.len() { None } else { Some(look_up(&self.spec, &keys[from..*next])?) }
             }
         };
-        let Some(batch) = batch else { return Ok(None) };
+        let Some(RowBatch { batch, passed }) = read else { return Ok(None) };
+        let batch = match &self.spec.filter {
+            Some(filter) if !passed => filter.apply(&batch)?,
+            _ => batch,
+        };
         let batch = if batch.num_rows() > self.rows_left { batch.slice(0, self.rows_left) } else { batch };
         self.rows_left -= batch.num_rows();
         self.count(batch.num_rows());
@@ -302,29 +434,31 @@ impl Reader {
     }
 
     fn count(&mut self, rows: usize) {
-        let mut bytes = 0;
-        if let Source::Ranges { scan, bytes_before, blocks_before } = &mut self.source {
-            let read = scan.counters();
-            let bytes_now = read.bytes_read.load(Relaxed);
-            let blocks_now = read.blocks_read.load(Relaxed) + read.blocks_cached.load(Relaxed);
-            bytes = bytes_now - *bytes_before;
-            self.counters.bytes.add(bytes as usize);
-            self.counters.blocks.add((blocks_now - *blocks_before) as usize);
-            (*bytes_before, *blocks_before) = (bytes_now, blocks_now);
-        }
-        self.spec.progress.add_read(rows as u64, bytes);
+        let Source::Ranges { scan, before } = &mut self.source else {
+            return self.spec.progress.add_read(rows as u64, 0);
+        };
+        let now = Read::of(scan.counters());
+        let bytes = now.bytes - before.bytes;
+        let rows_skipped = now.rows_skipped - before.rows_skipped;
+        self.counters.bytes.add(bytes as usize);
+        self.counters.blocks.add((now.blocks - before.blocks) as usize);
+        self.counters.blocks_skipped.add((now.blocks_skipped - before.blocks_skipped) as usize);
+        self.counters.rows_skipped.add(rows_skipped as usize);
+        self.spec.progress.add_read(now.rows - before.rows + rows_skipped, bytes);
+        *before = now;
     }
 }
 
 /// Reads rows one by one through bloom filters and index, without a scan.
-fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RecordBatch, SqlError> {
-    let mut decoder =
-        RowDecoder::new(table_schema(&spec.descriptor), &spec.columns, Arc::clone(&spec.schema));
+fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
+    let more = spec.filter.as_ref().map(|filter| filter.more.as_slice()).unwrap_or_default();
+    let columns = [&spec.columns, more].concat();
+    let mut decoder = RowDecoder::of_columns(table_schema(&spec.descriptor), &columns);
     for key in keys {
         for run in spec.snapshot.get_row(spec.id, key)? {
             decoder.push(&run)?;
         }
     }
     decoder.end()?;
-    Ok(decoder.finish_batch()?)
+    Ok(RowBatch { batch: decoder.finish_batch()?, passed: spec.filter.is_none() })
 }

@@ -3,6 +3,7 @@
 //! empty cell `_0` has no value). It is made with the first sequence, and can be read like any table.
 
 use std::fmt;
+use std::sync::Arc;
 
 use basalt_hfile::cells::CellRun;
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
@@ -11,6 +12,7 @@ use basalt_model::{
     CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, SortOrder, SqlType, TableDescriptor, TableId,
     TableName, TableSchema, WriteBatch, rowkey,
 };
+use basalt_store::read::RowRequest;
 use basalt_store::{Database, Durability};
 use datafusion::arrow::util::display::array_value_to_string;
 
@@ -191,8 +193,9 @@ pub(crate) fn names(database: &Database) -> Result<Vec<SequenceName>, SqlError> 
     let schema = descriptor().schema.expect("set above");
     let mut names = vec![];
     let key = [1, 2].map(basalt_model::schema::ColumnRef::Key);
-    for batch in database.snapshot().rows(table, &schema, &key, vec![KeyRange::all()], 1_024)? {
-        let batch = batch?;
+    let request = RowRequest::of_columns(&key, 1_024);
+    for rows in database.snapshot().rows(table, &Arc::new(schema), request, vec![KeyRange::all()])? {
+        let batch = rows?.batch;
         let text =
             |column: usize, row: usize| array_value_to_string(batch.column(column), row).unwrap_or_default();
         names.extend(

@@ -31,6 +31,8 @@ pub enum Fault {
     /// A sync fails and the unsynced bytes may or may not be durable. Any other call fails as with
     /// [`Fault::Io`].
     LostSync,
+    /// The call panics, as a bug below the engine would.
+    Panic,
 }
 
 /// Which calls fail.
@@ -171,12 +173,16 @@ impl SimStorage {
     }
 }
 
-fn full() -> io::Error {
-    io::Error::new(io::ErrorKind::StorageFull, "injected: no space left on device")
-}
-
-fn broken() -> io::Error {
-    io::Error::other("injected: input/output error")
+impl Fault {
+    fn strike(self, op: &'static str) -> io::Error {
+        match self {
+            Self::Full | Self::ShortWrite => {
+                io::Error::new(io::ErrorKind::StorageFull, "injected: no space left on device")
+            }
+            Self::Io | Self::LostSync => io::Error::other("injected: input/output error"),
+            Self::Panic => panic!("injected: a bug in {op}"),
+        }
+    }
 }
 
 impl State {
@@ -202,8 +208,7 @@ impl State {
     fn count(&mut self, op: &'static str) -> io::Result<()> {
         match self.next_fault(op) {
             None => Ok(()),
-            Some(Fault::Full | Fault::ShortWrite) => Err(full()),
-            Some(Fault::Io | Fault::LostSync) => Err(broken()),
+            Some(fault) => Err(fault.strike(op)),
         }
     }
 
@@ -329,8 +334,7 @@ impl FileWrite for SimWrite {
         self.with_file(&mut state, |file| file.bytes.extend_from_slice(&bytes[..written]))?;
         match fault {
             None => Ok(()),
-            Some(Fault::Full | Fault::ShortWrite) => Err(full()),
-            Some(Fault::Io | Fault::LostSync) => Err(broken()),
+            Some(fault) => Err(fault.strike("append")),
         }
     }
 }

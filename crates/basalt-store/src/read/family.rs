@@ -18,12 +18,15 @@ use crate::Result;
 /// A boxed source; one virtual call per run of cells.
 pub type BoxedSource = Box<dyn CellSource>;
 
+/// Makes a source that stands before the first cell of a memtable; a scan may read it in two places at once.
+pub type SourceMaker = Arc<dyn Fn() -> BoxedSource + Send + Sync>;
+
 /// What one family of one region is read from.
 pub struct FamilyInput {
     /// What decides about its cells.
     pub rules: Rules,
     /// Memtables, newest first.
-    pub memtables: Vec<BoxedSource>,
+    pub memtables: Vec<SourceMaker>,
     /// Store files, in any order.
     pub files: Vec<Arc<StoreFile>>,
 }
@@ -37,9 +40,8 @@ impl FamilyInput {
         seq_max: Seq,
     ) -> Vec<BoxedSource> {
         let files: Vec<_> = self.files.into_iter().filter(|file| file.overlaps(range)).collect();
-        let mut sources = self.memtables;
-        sources.extend(file_sources(&files, access, seq_max));
-        sources
+        let memtables = self.memtables.iter().map(|memtable| memtable());
+        memtables.chain(file_sources(&files, access, seq_max)).collect()
     }
 }
 

@@ -251,6 +251,10 @@ pub struct ReadCounters {
     pub blocks_read: AtomicU64,
     /// Blocks found in the cache.
     pub blocks_cached: AtomicU64,
+    /// Row groups of which no row was read, because their heads say enough.
+    pub blocks_skipped: AtomicU64,
+    /// Rows that a predicate, or an offset, left out before they were decoded.
+    pub rows_skipped: AtomicU64,
 }
 
 /// The cells of one file.
@@ -280,10 +284,13 @@ struct Group {
     next: usize,
 }
 
+/// In place of a part's number: one row of it.
+const ONE_ROW: usize = usize::MAX;
+
 #[derive(Debug)]
 struct Current {
     index: usize,
-    /// The part of a row group; 0 of other blocks.
+    /// The part of a row group, or [`ONE_ROW`]; 0 of other blocks.
     part: usize,
     block: Arc<CellBlock>,
     at: usize,
@@ -348,10 +355,10 @@ impl FileSource {
         let head = Arc::clone(&group.head);
         let file = Arc::clone(&self.file);
         let explain = |error| file.explain(error, Some(index));
-        if let Some(row) = &self.only_row {
-            self.group = None;
+        if let Some(row) = self.only_row.as_deref().or_else(|| self.one_row_before(end)) {
             let block = file.row_of_group(index, row, &head, &self.access)?;
-            self.take_up(index, part, block);
+            self.group = None;
+            self.take_up(index, ONE_ROW, block);
             return Ok(true);
         }
         if let Some(end) = end
@@ -366,6 +373,12 @@ impl FileSource {
         };
         self.take_up(index, part, block);
         Ok(true)
+    }
+
+    /// The row that was looked for, if the range ends right behind it.
+    fn one_row_before(&self, end: Option<&[u8]>) -> Option<&[u8]> {
+        let row = self.seek_row.as_deref()?;
+        end.filter(|end| end.strip_prefix(row) == Some(&[0])).map(|_| row)
     }
 
     /// Goes on in a block, from the row that was looked for.

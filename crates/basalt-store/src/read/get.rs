@@ -46,7 +46,8 @@ fn family_row(
         }
         Ok(())
     };
-    for mut memtable in family.memtables {
+    for memtable in &family.memtables {
+        let mut memtable = memtable();
         look_into(&mut memtable)?;
     }
     for file in &family.files {

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A scan of a SQL table: visible cells into record batches.
+//!
+//! Row groups that pass as they are ([`super::straight`]) answer the scan's predicate before columns are made of them:
+//! a group, or a vector of it, of which the bounds say that no row passes is not read at all, and of the others only
+//! the rows that pass are decoded. Rows that are read as cells are handed out with all columns that the condition needs,
+//! for the caller to look at.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use basalt_hfile::CellRun;
+use basalt_hfile::columnar::{BoundPredicate, Mask, Verdict};
+use basalt_hfile::predicate::Predicate;
 use basalt_hfile::typed::{RowDecoder, TypedError};
+use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::{ColumnRef, TableSchema};
 
 use super::file::ReadCounters;
@@ -17,34 +24,124 @@ use crate::{Error, Result};
 
 /// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
 const LOAD_ROWS_MIN: usize = 8192;
+/// Rows after which a scan returns to its caller, though it found none that pass.
+const LOOKED_AT_MAX: usize = 1 << 20;
 
-/// Rows of a scan, some thousands at a time. Without columns the batches have rows and no columns, for counting.
+/// Which rows and columns of a SQL table a scan is to return.
+pub struct RowRequest {
+    /// The wanted columns.
+    pub columns: Vec<ColumnRef>,
+    /// What the wanted rows satisfy.
+    pub condition: Option<Condition>,
+    /// Rows, from the first on, that are to be left out; for requests without a condition.
+    pub skip: u64,
+    /// Rows of a batch, about.
+    pub batch_rows: usize,
+}
+
+impl RowRequest {
+    /// All rows, with these columns.
+    pub fn of_columns(columns: &[ColumnRef], batch_rows: usize) -> Self {
+        Self { columns: columns.to_vec(), condition: None, skip: 0, batch_rows }
+    }
+
+    /// The wanted columns and those of the condition.
+    pub(crate) fn all_columns(&self) -> Vec<ColumnRef> {
+        let more = self.condition.as_ref().map(|condition| condition.columns.as_slice()).unwrap_or_default();
+        [&self.columns, more].concat()
+    }
+}
+
+/// What the rows that a scan is to return satisfy, as far as the store can tell.
+pub struct Condition {
+    /// Asked at every row group, for a predicate that may grow stronger while the scan runs. Rows that do not satisfy
+    /// it are not wanted.
+    pub predicate: Box<dyn FnMut() -> Arc<Predicate> + Send>,
+    /// True if all rows that satisfy the predicate are wanted. Else the caller looks at every row.
+    pub is_exact: bool,
+    /// Columns that the caller needs to look at a row, beyond the wanted ones.
+    pub columns: Vec<ColumnRef>,
+}
+
+/// Rows of a scan.
+#[derive(Debug)]
+pub struct RowBatch {
+    /// The rows. Without columns it has rows all the same, for counting.
+    pub batch: RecordBatch,
+    /// True if all of them are wanted, and the columns are those of the request. Else the columns of the condition
+    /// follow them, and the caller must look at the rows.
+    pub passed: bool,
+}
+
+/// Rows of a scan, some thousands at a time. With a condition a batch may be empty: the scan has looked at a million
+/// rows, and lets its caller do something else.
 ///
 /// After an error there are no more batches.
 pub struct RowScan {
     cells: CellScan,
+    schema: Arc<TableSchema>,
+    /// Of the wanted columns.
     decoder: RowDecoder,
+    /// Of these and the condition's, for rows that were not looked at.
+    wide: Option<RowDecoder>,
+    /// Rows wait in `wide`, not in `decoder`.
+    is_wide: bool,
+    condition: Option<Condition>,
+    bound: Option<Bound>,
+    skip: u64,
     table: Arc<str>,
     batch_rows: usize,
     runs: std::vec::IntoIter<CellRun>,
+    /// Rows that come after those that wait, which must go first.
+    behind: Option<GroupRows>,
     /// No cells are left.
     ended: bool,
     failed: bool,
 }
 
+/// The condition in the terms of the row group in hand.
+struct Bound {
+    predicate: BoundPredicate,
+    verdict: Verdict,
+    /// Rows that pass are wanted.
+    is_exact: bool,
+    /// The wanted columns were read.
+    is_loaded: bool,
+    /// Rows of the group that are asked for.
+    rows: usize,
+}
+
+impl fmt::Debug for RowScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowScan").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
 impl RowScan {
-    /// Decodes `cells` into batches of at least `batch_rows` rows (but the last), at most one block more.
-    /// `table` is named in errors.
-    pub fn new(cells: CellScan, decoder: RowDecoder, table: Arc<str>, batch_rows: usize) -> Self {
-        let (runs, batch_rows) = (Vec::new().into_iter(), batch_rows.max(1));
+    /// Decodes `cells`, which must include those of the condition's columns, into batches. `table` is named in errors.
+    pub fn new(cells: CellScan, schema: Arc<TableSchema>, request: RowRequest, table: Arc<str>) -> Self {
+        let all = request.all_columns();
+        let RowRequest { columns, condition, skip, batch_rows } = request;
         let mut cells = cells;
         cells.allow_row_groups();
-        Self { cells, decoder, table, batch_rows, runs, ended: false, failed: false }
-    }
-
-    /// The schema of the batches.
-    pub fn schema(&self) -> &SchemaRef {
-        self.decoder.schema()
+        let decoder = RowDecoder::of_columns(&schema, &columns);
+        let wide = condition.is_some().then(|| RowDecoder::of_columns(&schema, &all));
+        Self {
+            cells,
+            schema,
+            decoder,
+            wide,
+            is_wide: false,
+            condition,
+            bound: None,
+            skip,
+            table,
+            batch_rows: batch_rows.max(1),
+            runs: Vec::new().into_iter(),
+            behind: None,
+            ended: false,
+            failed: false,
+        }
     }
 
     /// What the scan has read so far; goes on counting while it runs.
@@ -52,17 +149,52 @@ impl RowScan {
         self.cells.counters()
     }
 
+    fn decoder(&mut self) -> &mut RowDecoder {
+        match &mut self.wide {
+            Some(wide) if self.is_wide => wide,
+            _ => &mut self.decoder,
+        }
+    }
+
+    /// Makes the decoder for rows that passed, or did not, the one that is filled; false if the rows in the other one
+    /// must go first.
+    fn turn(&mut self, passed: bool) -> Result<bool> {
+        let wide = !passed;
+        if wide != self.is_wide {
+            self.decoder().end().map_err(|error| self.explain(error))?;
+            if self.decoder().rows_ready() > 0 {
+                return Ok(false);
+            }
+            self.is_wide = wide;
+        }
+        Ok(true)
+    }
+
     fn fill(&mut self) -> Result<()> {
-        while !self.ended && self.decoder.rows_ready() < self.batch_rows {
-            if let Some(run) = self.runs.next() {
-                self.decoder.push(&run).map_err(|error| self.explain(error))?;
+        let mut looked_at = 0;
+        while !self.ended && self.decoder().rows_ready() < self.batch_rows && looked_at < LOOKED_AT_MAX {
+            if let Some(run) = self.runs.as_slice().first().cloned() {
+                if !self.turn(self.condition.is_none())? {
+                    return Ok(());
+                }
+                self.runs.next();
+                looked_at += run.cells.len();
+                self.decoder().push(&run).map_err(|error| self.explain(error))?;
+                continue;
+            }
+            if let Some(rows) = self.behind.take() {
+                looked_at += rows.rows.len();
+                if !self.push_rows(&rows)? {
+                    self.behind = Some(rows);
+                    return Ok(());
+                }
                 continue;
             }
             match self.cells.next_chunk()? {
                 Some(Chunk::Cells(runs)) => self.runs = runs.into_iter(),
-                Some(Chunk::Rows(rows)) => self.push_rows(&rows)?,
+                Some(Chunk::Rows(rows)) => self.behind = Some(rows),
                 None => {
-                    self.decoder.end().map_err(|error| self.explain(error))?;
+                    self.decoder().end().map_err(|error| self.explain(error))?;
                     self.ended = true;
                 }
             }
@@ -70,25 +202,116 @@ impl RowScan {
         Ok(())
     }
 
-    fn push_rows(&mut self, rows: &GroupRows) -> Result<()> {
+    /// Takes the rows of a vector that pass; false if rows of the other kind must go first.
+    fn push_rows(&mut self, rows: &GroupRows) -> Result<bool> {
+        let explain = |error| rows.explain(error);
         let GroupRows { group, vector, rows: of_vector, begins, .. } = rows;
-        if begins.is_some_and(|rows| rows >= LOAD_ROWS_MIN) {
-            self.decoder.load(group).map_err(|error| rows.explain(error))?;
+        let mut wanted = Mask::of_range(of_vector.clone());
+        let mut all = true;
+        if self.condition.is_some() {
+            if let Some(begin) = *begins {
+                self.begin_group(group, begin.rows).map_err(explain)?;
+            }
+            let bound = self.bound.as_ref().expect("the group has begun");
+            all = match bound.verdict {
+                Verdict::None => {
+                    self.skip_group(of_vector.len());
+                    return Ok(true);
+                }
+                Verdict::All => true,
+                Verdict::Some => match bound.predicate.of_vector(group, *vector).map_err(explain)? {
+                    Verdict::None => {
+                        self.counters().rows_skipped.fetch_add(of_vector.len() as u64, Relaxed);
+                        return Ok(true);
+                    }
+                    Verdict::All => true,
+                    Verdict::Some => false,
+                },
+            };
+            let is_exact = bound.is_exact;
+            if !self.turn(is_exact)? {
+                return Ok(false);
+            }
+        } else if self.skip > 0 {
+            // Rows that wait come before these, and are the first to be left out.
+            self.decoder().end().map_err(|error| self.explain(error))?;
+            if self.decoder().rows_ready() > 0 {
+                return Ok(false);
+            }
+            if let Some(begin) = begins.filter(|begin| !begin.is_mixed && begin.rows as u64 <= self.skip) {
+                self.skip -= begin.rows as u64;
+                self.skip_group(of_vector.len());
+                return Ok(true);
+            }
+            let skip = of_vector.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+            self.skip -= skip as u64;
+            wanted = Mask::of_range(of_vector.start + skip..of_vector.end);
         }
-        self.decoder.push_vector(group, *vector, of_vector.clone()).map_err(|error| match error {
+        if !all {
+            let bound = self.bound.as_ref().expect("the group has begun");
+            let decoder = match &mut self.wide {
+                Some(wide) if self.is_wide => wide,
+                _ => &mut self.decoder,
+            };
+            let selected = decoder.select(&bound.predicate, group, *vector).map_err(explain)?;
+            wanted = wanted.and(selected);
+            let left_out = of_vector.len() - wanted.count();
+            self.cells.counters().rows_skipped.fetch_add(left_out as u64, Relaxed);
+            if wanted.is_none() {
+                decoder.pass_over();
+                return Ok(true);
+            }
+        }
+        if wanted.is_none() {
+            return Ok(true);
+        }
+        let first_of_group = match &mut self.bound {
+            Some(bound) => !std::mem::replace(&mut bound.is_loaded, true) && bound.rows >= LOAD_ROWS_MIN,
+            None => begins.is_some_and(|begin| begin.rows >= LOAD_ROWS_MIN),
+        };
+        if first_of_group {
+            self.decoder().load(group).map_err(explain)?;
+        }
+        self.decoder().push_vector(group, *vector, &wanted).map_err(|error| match error {
             TypedError::File(error) => rows.explain(error),
             error => self.explain(error),
-        })
+        })?;
+        Ok(true)
     }
 
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    /// Puts the condition in the terms of a row group, and reads what it needs of it.
+    fn begin_group(&mut self, group: &ColumnarBlock, rows: usize) -> Result<(), basalt_hfile::Error> {
+        let condition = self.condition.as_mut().expect("there is a condition");
+        let predicate = group.bind(&(condition.predicate)(), &self.schema);
+        let verdict = predicate.of_block(group);
+        if verdict == Verdict::Some && rows >= LOAD_ROWS_MIN {
+            let (columns, key) = predicate.columns();
+            group.load(key, &columns)?;
+        }
+        let is_exact = condition.is_exact && predicate.is_exact();
+        self.bound = Some(Bound { predicate, verdict, is_exact, is_loaded: false, rows });
+        Ok(())
+    }
+
+    /// Leaves the row group, of which these rows are the first.
+    fn skip_group(&mut self, first: usize) {
+        let rows = first + self.cells.skip_group();
+        self.counters().rows_skipped.fetch_add(rows as u64, Relaxed);
+        self.counters().blocks_skipped.fetch_add(1, Relaxed);
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RowBatch>> {
         self.fill()?;
-        let rows = self.decoder.rows_ready() as u64;
-        if rows == 0 {
+        let rows = self.decoder().rows_ready();
+        if rows == 0 && self.ended {
             return Ok(None);
         }
-        self.counters().rows.fetch_add(rows, Relaxed);
-        self.decoder.finish_batch().map(Some).map_err(|error| self.explain(error))
+        let passed = !self.is_wide;
+        let batch = self.decoder().finish_batch().map_err(|error| self.explain(error))?;
+        let skip = rows.min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+        self.skip -= skip as u64;
+        self.counters().rows.fetch_add((rows - skip) as u64, Relaxed);
+        Ok(Some(RowBatch { batch: batch.slice(skip, rows - skip), passed }))
     }
 
     #[cold]
@@ -98,9 +321,9 @@ impl RowScan {
 }
 
 impl Iterator for RowScan {
-    type Item = Result<RecordBatch>;
+    type Item = Result<RowBatch>;
 
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
+    fn next(&mut self) -> Option<Result<RowBatch>> {
         if self.failed {
             return None;
         }

@@ -123,6 +123,11 @@ impl CellScan {
         }
     }
 
+    /// Leaves out what is left of the row group whose rows were handed out last; how many rows these are.
+    pub(crate) fn skip_group(&mut self) -> usize {
+        self.lone.as_mut().map_or(0, LoneFiles::skip_group)
+    }
+
     /// The next chunk of visible cells, at least one cell, or `None` at the end.
     pub fn next_runs(&mut self) -> Result<Option<Vec<CellRun>>> {
         let mut runs = Vec::new();
@@ -199,7 +204,7 @@ impl CellScan {
             end: ranges.back().and_then(|range| range.end.clone()),
         };
         if let ([family], true) = (&region.families[..], self.straight) {
-            self.lone = LoneFiles::try_new(family, &hull, self.seq_max)?;
+            self.lone = LoneFiles::try_new(family, &hull, &self.access, self.seq_max)?;
         }
         let stream = |family| FamilyStream::of_input(family, &hull, &self.access, self.seq_max);
         let mut streams: Vec<FamilyStream> = region.families.into_iter().map(stream).collect();

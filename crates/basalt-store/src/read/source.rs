@@ -57,7 +57,7 @@ impl<S: CellSource + ?Sized> CellSource for Box<S> {
 }
 
 /// Runs held in memory as a source: what a point lookup found, or a test built.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RunList {
     runs: Vec<CellRun>,
     next: usize,

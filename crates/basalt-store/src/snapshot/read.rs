@@ -10,9 +10,10 @@ use basalt_model::{FamilyDescriptor, KeyRange, Seq, TableId};
 use super::ScanOptions;
 use crate::database::Shared;
 use crate::error::{Error, Result};
-use crate::memtable::MemtableCursor;
+use crate::memtable::{Memtable, MemtableCursor};
 use crate::read::{
-    self, Boundary, BoxedSource, CellScan, FamilyInput, ReadAccess, ReadCounters, RegionInput, Rules, Segment,
+    self, Boundary, CellScan, FamilyInput, ReadAccess, ReadCounters, RegionInput, Rules, Segment,
+    SourceMaker, StoreFile,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
 
@@ -127,13 +128,38 @@ pub(super) fn family_input(
     seq: Seq,
 ) -> FamilyInput {
     let memtables = region.memtables().filter(|memtable| !memtable.is_empty());
-    let source =
-        |memtable| -> BoxedSource { Box::new(MemtableCursor::new(memtable, Some(&family.name), seq)) };
+    let source = |memtable: &Arc<Memtable>| -> SourceMaker {
+        let (memtable, family) = (Arc::clone(memtable), family.name.clone());
+        Arc::new(move || Box::new(MemtableCursor::new(Arc::clone(&memtable), Some(&family), seq)))
+    };
     FamilyInput {
         rules,
-        memtables: memtables.cloned().map(source).collect(),
+        memtables: memtables.map(source).collect(),
         files: region.files.get(&family.name).cloned().unwrap_or_default(),
     }
+}
+
+pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<Option<u64>> {
+    let table = version.table(table)?;
+    let [family] = &table.descriptor.families[..] else { return Ok(None) };
+    if family.ttl_secs.is_some() {
+        return Ok(None);
+    }
+    let mut rows = 0;
+    for region in &table.regions {
+        let files = region.files.get(&family.name).map(Vec::as_slice).unwrap_or_default();
+        let whole = |file: &Arc<StoreFile>| {
+            let meta = file.meta();
+            let inside = region.range.contains(&meta.first_row) && region.range.contains(&meta.last_row);
+            meta.deletes == 0 && meta.seq_override.unwrap_or(meta.seq_max) <= seq && inside
+        };
+        let in_memory = region.memtables().any(|memtable| !memtable.is_empty());
+        if in_memory || !files.iter().all(whole) || read::disjoint_lists(files).len() > 1 {
+            return Ok(None);
+        }
+        rows += files.iter().map(|file| file.meta().rows).sum::<u64>();
+    }
+    Ok(Some(rows))
 }
 
 pub(crate) fn segments(

@@ -104,6 +104,13 @@ impl LogWriter {
         }
     }
 
+    /// Takes nothing more: a panic came in between, and nobody knows where the last frame ends.
+    pub(crate) fn give_up(&mut self) -> Error {
+        let source = Arc::new(io::Error::other("the program panicked while it wrote to the log"));
+        self.failed = Some(Arc::clone(&source));
+        Error::LogFailed { source }
+    }
+
     /// Bytes in all segments, readable without a lock.
     pub(crate) fn size_gauge(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.size_bytes)

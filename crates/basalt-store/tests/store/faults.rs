@@ -182,6 +182,35 @@ fn after_a_failed_sync_reads_go_on_and_writes_wait_for_a_reopening() {
 }
 
 #[test]
+fn a_panic_while_one_writer_writes_for_all_answers_all() {
+    let (mut injected, mut failed) = (0, 0);
+    for at in 1..=8 {
+        let (storage, tables) = prepared(at);
+        let db = &open_small(&storage).unwrap();
+        db.write(batch(tables, 1), Durability::Sync).unwrap();
+        let before = storage.injected();
+        storage.set_faults(Some(FaultPlan { at, calls: 1, fault: Fault::Panic }));
+        let answers: Vec<Result<_>> = std::thread::scope(|scope| {
+            let write = |number| scope.spawn(move || db.write(batch(tables, number), Durability::Sync));
+            let writers: Vec<_> = (2..=9).map(write).collect();
+            writers.into_iter().map(|writer| writer.join().expect("an error, not a panic")).collect()
+        });
+        storage.set_faults(None);
+        injected += storage.injected() - before;
+        failed += answers.iter().filter(|answer| answer.is_err()).count();
+        let mut acknowledged = vec![1];
+        acknowledged.extend((2..).zip(&answers).filter_map(|(number, answer)| answer.is_ok().then_some(number)));
+        for answer in answers.into_iter().filter_map(Result::err) {
+            assert!(matches!(answer, Error::LogFailed { .. }), "{answer}");
+        }
+        let outcome = Outcome { acknowledged, errors: Vec::new() };
+        check(db, tables, &outcome, "after the panic");
+        check(&open_small(&storage.power_loss()).unwrap(), tables, &outcome, "after reopening");
+    }
+    assert!(injected > 0 && failed > 0, "{injected} panics, {failed} writes answered with an error");
+}
+
+#[test]
 fn power_may_go_at_any_call() {
     let mut at = 1;
     loop {

@@ -2,12 +2,11 @@
 //! Rows of a row group into an array: numbers that are stored as SQL sees them are copied, all else takes the way
 //! over its bytes.
 
-use std::ops::Range;
-
 use arrow::array::NullBufferBuilder;
 use basalt_model::rowkey::KeyError;
 use basalt_model::types::decimal;
 
+use super::super::decode::Selected;
 use super::{ColumnBuilder, Extended, ValueSource, Values};
 use crate::columnar::{ColumnVector, Form, Place, VectorValues, float_32, float_64};
 
@@ -16,23 +15,24 @@ impl ColumnBuilder {
     pub(in crate::typed) fn extend_vector(
         &mut self,
         vector: &ColumnVector,
-        rows: Range<usize>,
+        rows: &Selected,
         default: Option<&[u8]>,
     ) -> Extended {
-        if default.is_none() && self.copies(vector, rows.clone()) {
+        if default.is_none() && self.copies(vector, rows) {
             return Ok(());
         }
         self.extend(&mut VectorSource { vector, rows, default, scratch: Vec::new() })
     }
 
     /// Copies numbers, if these are such; false if nothing was done.
-    fn copies(&mut self, vector: &ColumnVector, rows: Range<usize>) -> bool {
+    fn copies(&mut self, vector: &ColumnVector, rows: &Selected) -> bool {
         let Self { sql_type, nullable, nulls, values, .. } = self;
         if Form::of(*sql_type, || 0) != vector.form && !matches!(vector.form, Form::Decimal(_)) {
             return false;
         }
-        let gaps = vector.places.as_deref().map(|places| &places[rows.clone()]);
-        if !*nullable && gaps.is_some_and(|gaps| gaps.iter().any(|gap| !matches!(gap, Place::Value(_)))) {
+        let gaps = vector.places.as_deref();
+        let is_gap = |gaps: &[Place], at| !matches!(gaps[rows.row(at)], Place::Value(_));
+        if !*nullable && gaps.is_some_and(|gaps| (0..rows.len()).any(|at| is_gap(gaps, at))) {
             return false;
         }
         match (values, &vector.values, vector.form) {
@@ -84,25 +84,29 @@ fn copy<T: Default, S: Copy>(
     to: &mut Vec<T>,
     from: &[S],
     gaps: Option<&[Place]>,
-    rows: Range<usize>,
+    rows: &Selected,
     nulls: &mut NullBufferBuilder,
     make: impl Fn(S) -> T,
 ) {
     let Some(gaps) = gaps else {
         nulls.append_n_non_nulls(rows.len());
-        return to.extend(from[rows].iter().map(|&number| make(number)));
+        return match rows {
+            Selected::Range(range) => to.extend(from[range.clone()].iter().map(|&number| make(number))),
+            Selected::Rows(rows) => to.extend(rows.iter().map(|&row| make(from[usize::from(row)]))),
+        };
     };
-    to.extend(gaps.iter().map(|gap| match gap {
-        Place::Value(at) => make(from[*at as usize]),
+    let places = (0..rows.len()).map(|at| gaps[rows.row(at)]);
+    to.extend(places.clone().map(|place| match place {
+        Place::Value(at) => make(from[at as usize]),
         Place::Empty | Place::Missing => T::default(),
     }));
-    gaps.iter().for_each(|gap| nulls.append(matches!(gap, Place::Value(_))));
+    places.for_each(|place| nulls.append(matches!(place, Place::Value(_))));
 }
 
 /// The values of some rows as bytes.
 struct VectorSource<'a> {
     vector: &'a ColumnVector,
-    rows: Range<usize>,
+    rows: &'a Selected,
     default: Option<&'a [u8]>,
     scratch: Vec<u8>,
 }
@@ -113,7 +117,7 @@ impl ValueSource for VectorSource<'_> {
     }
 
     fn value(&mut self, row: usize) -> Result<Option<&[u8]>, KeyError> {
-        let row = self.rows.start + row;
+        let row = self.rows.row(row);
         let place = match &self.vector.places {
             None => Place::Value(row as u32),
             Some(places) => places[row],

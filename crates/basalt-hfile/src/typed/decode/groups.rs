@@ -6,10 +6,42 @@ use std::ops::Range;
 use basalt_model::rowkey::KeyError;
 
 use super::{Column, KeyPlace, Place, RowDecoder, stored_error};
-use crate::columnar::{ColumnarBlock, KeyPart, KeyRows};
+use crate::columnar::{BoundPredicate, ColumnarBlock, KeyPart, KeyRows, Mask, Stored};
 use crate::error::Result as FileResult;
 use crate::typed::column::{ReadError, ValueSource};
 use crate::typed::error::TypedError;
+
+/// Some rows of a vector, ascending.
+#[derive(Debug, Clone)]
+pub(in crate::typed) enum Selected {
+    Range(Range<usize>),
+    Rows(Vec<u16>),
+}
+
+impl Selected {
+    fn of(mask: &Mask) -> Self {
+        if mask.is_none() {
+            return Self::Range(0..0);
+        }
+        mask.as_range().map_or_else(|| Self::Rows(mask.rows().map(|row| row as u16).collect()), Self::Range)
+    }
+
+    pub(in crate::typed) fn len(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// The row at a position.
+    #[inline]
+    pub(in crate::typed) fn row(&self, at: usize) -> usize {
+        match self {
+            Self::Range(range) => range.start + at,
+            Self::Rows(rows) => rows[at].into(),
+        }
+    }
+}
 
 impl RowDecoder {
     /// Reads what [`Self::push_vector`] will need of a row group, neighbouring sections at once.
@@ -22,51 +54,78 @@ impl RowDecoder {
         block.load(key, &columns.collect::<Vec<_>>())
     }
 
+    /// The rows of a vector that satisfy a predicate. What is decoded for it is kept until [`Self::push_vector`], which
+    /// must come next for the same vector, or [`Self::pass_over`].
+    pub fn select(
+        &mut self,
+        predicate: &BoundPredicate,
+        block: &ColumnarBlock,
+        vector: usize,
+    ) -> FileResult<Mask> {
+        predicate.select(block, vector, &mut self.held)
+    }
+
+    /// Nothing of the vector is wanted that rows were selected of.
+    pub fn pass_over(&mut self) {
+        self.held.release();
+    }
+
     /// Takes some rows of a vector of a row group, which must be plain ([`ColumnarBlock::is_plain`]) and hold all
     /// cells of these rows that the decoder's columns need. No cell of them may have been or be pushed otherwise.
-    pub fn push_vector(
+    pub fn push_vector(&mut self, block: &ColumnarBlock, vector: usize, rows: &Mask) -> Result<(), TypedError> {
+        self.end()?;
+        if !self.columns.is_empty() && !rows.is_none() {
+            self.push_selected(block, vector, &Selected::of(rows))?;
+        }
+        self.held.release();
+        self.rows_ready += rows.count();
+        Ok(())
+    }
+
+    fn push_selected(
         &mut self,
         block: &ColumnarBlock,
         vector: usize,
-        rows: Range<usize>,
+        rows: &Selected,
     ) -> Result<(), TypedError> {
-        self.end()?;
-        if rows.is_empty() {
-            return Ok(());
-        }
         let mut keys: Option<KeyRows<'_>> = None;
+        // Memory that goes from column to column stays in the processor's first cache.
+        let one_by_one = self.held.is_empty();
         for Column { name, place, builder } in &mut self.columns {
-            let result = match place {
-                Place::Key(place) if place.is_part_of(block.key_parts()) => {
-                    let values = block.key_vector(place.index, vector, &mut self.spare)?;
-                    let result = builder.extend_vector(&values, rows.clone(), None);
-                    self.spare.take_back(values);
+            let stored = match place {
+                Place::Key(place) => place.is_part_of(block.key_parts()).then_some(Stored::Part(place.index)),
+                Place::Cell(place) => {
+                    block.column(&place.name[usize::from(place.family_len)..]).map(Stored::Column)
+                }
+            };
+            let result = match (stored, place) {
+                (Some(stored), place) => {
+                    let default = match place {
+                        Place::Cell(place) => place.default.as_deref(),
+                        Place::Key(_) => None,
+                    };
+                    let values = self.held.vector(block, stored, vector)?;
+                    let result = builder.extend_vector(values, rows, default);
+                    if one_by_one {
+                        self.held.release();
+                    }
                     result
                 }
-                Place::Key(place) => {
+                (None, Place::Key(place)) => {
                     if keys.is_none() {
                         keys = Some(block.key_rows(vector)?);
                     }
                     let keys = keys.as_ref().expect("made above");
-                    builder.extend(&mut RowValues::try_new(keys, rows.clone(), place)?)
+                    builder.extend(&mut RowValues::try_new(keys, rows, place)?)
                 }
-                Place::Cell(place) => match block.column(&place.name[usize::from(place.family_len)..]) {
-                    Some(column) => {
-                        let values = block.column_vector(column, vector, &mut self.spare)?;
-                        let result = builder.extend_vector(&values, rows.clone(), place.default.as_deref());
-                        self.spare.take_back(values);
-                        result
-                    }
-                    None => {
-                        builder.extend(&mut NoValues { rows: rows.len(), default: place.default.as_deref() })
-                    }
-                },
+                (None, Place::Cell(place)) => {
+                    builder.extend(&mut NoValues { rows: rows.len(), default: place.default.as_deref() })
+                }
             };
-            if let Err((row, error)) = result {
-                return Err(error_of_row(block, vector, rows.start + row, name, error));
+            if let Err((at, error)) = result {
+                return Err(error_of_row(block, vector, rows.row(at), name, error));
             }
         }
-        self.rows_ready += rows.len();
         Ok(())
     }
 }
@@ -100,13 +159,13 @@ struct RowValues<'a> {
 }
 
 impl<'a> RowValues<'a> {
-    fn try_new(keys: &KeyRows<'_>, rows: Range<usize>, place: &'a KeyPlace) -> FileResult<Self> {
-        let row = |index| {
+    fn try_new(keys: &KeyRows<'_>, rows: &Selected, place: &'a KeyPlace) -> FileResult<Self> {
+        let row = |at| {
             let mut row = Vec::new();
-            keys.append(index, &mut row)?;
+            keys.append(rows.row(at), &mut row)?;
             Ok(row)
         };
-        Ok(Self { rows: rows.map(row).collect::<FileResult<_>>()?, place })
+        Ok(Self { rows: (0..rows.len()).map(row).collect::<FileResult<_>>()?, place })
     }
 }
 

@@ -71,15 +71,19 @@ impl Bench {
         let columns: Vec<ColumnRef> =
             columns.iter().map(|name| self.schema.find(None, name).expect("it is there")).collect();
         let snapshot = self.database.snapshot();
-        snapshot.rows(self.table, &self.schema, &columns, ranges, 100).expect("the ranges are valid")
+        let (schema, request) = (Arc::new(self.schema.clone()), RowRequest::of_columns(&columns, 100));
+        snapshot.rows(self.table, &schema, request, ranges).expect("the ranges are valid")
     }
 
     fn read(&self, columns: &[&str], ranges: Vec<KeyRange>) -> RecordBatch {
-        let scan = self.rows(columns, ranges);
-        let schema = scan.schema().clone();
-        let batches: Vec<RecordBatch> = scan.collect::<Result<_>>().expect("the rows are sound");
-        concat_batches(&schema, &batches).expect("they share their schema")
+        together(self.rows(columns, ranges))
     }
+}
+
+fn together(scan: RowScan) -> RecordBatch {
+    let batches = scan.map(|batch| batch.map(|batch| batch.batch));
+    let batches: Vec<RecordBatch> = batches.collect::<Result<_>>().expect("the rows are sound");
+    concat_batches(&batches[0].schema(), &batches).expect("they share their schema")
 }
 
 fn key(value: i32) -> Vec<u8> {
@@ -120,7 +124,7 @@ fn ranges_columns_and_counts() {
     assert_eq!(ints(&batch, 0), [3, 4, 5, 400, 401].map(Some));
     let scan = bench.rows(&[], vec![KeyRange::all()]);
     let counters = Arc::clone(scan.counters());
-    let counted: usize = scan.map(|batch| batch.expect("the rows are sound").num_rows()).sum();
+    let counted: usize = scan.map(|batch| batch.expect("the rows are sound").batch.num_rows()).sum();
     assert_eq!((counted, counters.rows.load(Relaxed)), (500, 500));
 }
 
@@ -165,12 +169,55 @@ fn by_cells(database: &Database, table: TableId, schema: &TableSchema, ranges: V
 }
 
 fn straight(database: &Database, table: TableId, schema: &TableSchema, ranges: Vec<KeyRange>) -> RecordBatch {
+    let request = RowRequest::of_columns(schema.declared_order(), 100);
+    scanned(database, table, schema, request, ranges)
+}
+
+fn scanned(
+    database: &Database,
+    table: TableId,
+    schema: &TableSchema,
+    request: RowRequest,
+    ranges: Vec<KeyRange>,
+) -> RecordBatch {
     let snapshot = database.snapshot();
-    let scan =
-        snapshot.rows(table, schema, schema.declared_order(), ranges, 100).expect("the ranges are valid");
-    let arrow = scan.schema().clone();
-    let batches: Vec<RecordBatch> = scan.collect::<Result<_>>().expect("the rows are sound");
-    concat_batches(&arrow, &batches).expect("they share their schema")
+    let scan = snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
+    let empty = RecordBatch::new_empty(Arc::new(arrow_schema(schema)));
+    let batches = scan.map(|batch| batch.map(|batch| batch.batch));
+    let batches: Vec<RecordBatch> = batches.collect::<Result<_>>().expect("the rows are sound");
+    concat_batches(&empty.schema(), &batches).expect("they share their schema")
+}
+
+/// W and K of the rows that satisfy a predicate on any column, by a scan that is told of it.
+fn filtered(
+    database: &Database,
+    table: TableId,
+    schema: &TableSchema,
+    ranges: Vec<KeyRange>,
+    predicate: &Predicate,
+) -> RecordBatch {
+    let declared = schema.declared_order();
+    let known = Arc::new(predicate.clone());
+    let condition = Condition {
+        predicate: Box::new(move || Arc::clone(&known)),
+        is_exact: true,
+        columns: vec![declared[1], declared[3]],
+    };
+    let columns = vec![declared[2], declared[0]];
+    let request = RowRequest { columns, condition: Some(condition), skip: 0, batch_rows: 100 };
+    let snapshot = database.snapshot();
+    let scan = snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
+    let narrow = Arc::new(arrow_schema(schema).project(&[2, 0]).expect("the columns are there"));
+    let batches = scan.map(|rows| {
+        let RowBatch { batch, passed } = rows.expect("the rows are sound");
+        if passed {
+            return batch;
+        }
+        let declared = batch.project(&[1, 2, 0, 3]).expect("all columns are there");
+        predicates::filter(predicate, &declared)
+    });
+    let batches: Vec<RecordBatch> = batches.collect();
+    concat_batches(&narrow, &batches).expect("they share their schema")
 }
 
 #[test]
@@ -230,7 +277,18 @@ fn row_groups_and_cells_give_the_same_rows() {
             let ranges = vec![range(from.min(to), from.max(to) + 1), range(3500, 3600)];
             for ranges in [vec![KeyRange::all()], ranges, vec![range(5, 6)]] {
                 let expected = by_cells(&database, table, &schema, ranges.clone());
-                assert_eq!(straight(&database, table, &schema, ranges), expected, "round {round}");
+                assert_eq!(straight(&database, table, &schema, ranges.clone()), expected, "round {round}");
+                for _ in 0..4 {
+                    let predicate = predicates::any(&mut random, 3);
+                    let wanted = predicates::filter(&predicate, &expected);
+                    let found = filtered(&database, table, &schema, ranges.clone(), &predicate);
+                    assert_eq!(found, wanted, "round {round}, {predicate:?}");
+                }
+                let skip = random(expected.num_rows() as u64 + 2);
+                let request = RowRequest { skip, ..RowRequest::of_columns(schema.declared_order(), 100) };
+                let skip = expected.num_rows().min(skip as usize);
+                let rest = expected.slice(skip, expected.num_rows() - skip);
+                assert_eq!(scanned(&database, table, &schema, request, ranges), rest, "round {round}");
             }
         }
     }
@@ -258,4 +316,97 @@ fn a_row_that_cannot_be_read_names_table_row_and_column() {
     let source = std::error::Error::source(&error).expect("it says more").to_string();
     assert!(source.starts_with("column W of row \\x80\\x00\\x00\\x02: "), "{source}");
     assert!(scan.next().is_none());
+}
+
+/// Predicates on the table of [`columnar`], and what they mean, row by row.
+mod predicates {
+    use std::ops::{Bound, RangeBounds};
+
+    use arrow::array::{AsArray, BooleanArray};
+    use arrow::compute::filter_record_batch;
+    use arrow::datatypes::{Decimal128Type, Int32Type};
+    use basalt_hfile::predicate::{Operand, ValueRange};
+    use basalt_model::types::Decimal;
+
+    use super::*;
+
+    const K: ColumnRef = ColumnRef::Key(0);
+    const V: ColumnRef = ColumnRef::Column(0);
+    const W: ColumnRef = ColumnRef::Column(1);
+    const D: ColumnRef = ColumnRef::Column(2);
+
+    pub(super) fn any(random: &mut impl FnMut(u64) -> u64, depth: u32) -> Predicate {
+        if depth > 0 && random(3) > 0 {
+            let parts = (0..random(4)).map(|_| any(random, depth - 1)).collect();
+            return if random(2) == 0 { Predicate::All(parts) } else { Predicate::Any(parts) };
+        }
+        let column = [K, V, W, D][random(4) as usize];
+        if random(6) == 0 {
+            return Predicate::Null(column);
+        }
+        let ranges = (0..random(7)).map(|_| {
+            let mut end = |wide: bool| {
+                let operand = match column {
+                    V => Operand::Text(format!("text {}", random(55)).into_bytes()),
+                    D => Operand::Decimal(Decimal::new(random(99_999).into(), 3)),
+                    _ if wide => Operand::Integer(random(4000) as i64),
+                    _ => Operand::Integer(random(1000) as i64),
+                };
+                match random(3) {
+                    0 => Bound::Unbounded,
+                    1 => Bound::Included(operand),
+                    _ => Bound::Excluded(operand),
+                }
+            };
+            ValueRange { low: end(column == K), high: end(column == K) }
+        });
+        Predicate::Within(column, ranges.collect())
+    }
+
+    /// W and K of the rows of a batch of all columns in declared order that satisfy the predicate.
+    pub(super) fn filter(predicate: &Predicate, batch: &RecordBatch) -> RecordBatch {
+        let keep: BooleanArray = (0..batch.num_rows()).map(|row| Some(holds(predicate, batch, row))).collect();
+        let narrow = batch.project(&[2, 0]).expect("the columns are there");
+        filter_record_batch(&narrow, &keep).expect("as many rows")
+    }
+
+    fn holds(predicate: &Predicate, batch: &RecordBatch, row: usize) -> bool {
+        match predicate {
+            Predicate::All(parts) => parts.iter().all(|part| holds(part, batch, row)),
+            Predicate::Any(parts) => parts.iter().any(|part| holds(part, batch, row)),
+            Predicate::Null(column) => batch.column(position(*column)).is_null(row),
+            Predicate::Within(column, ranges) => {
+                let array = batch.column(position(*column));
+                !array.is_null(row) && ranges.iter().any(|range| inside(range, array, row))
+            }
+        }
+    }
+
+    fn position(column: ColumnRef) -> usize {
+        [K, V, W, D].iter().position(|known| *known == column).expect("one of four")
+    }
+
+    fn inside(range: &ValueRange, array: &dyn Array, row: usize) -> bool {
+        let thousandths = |operand: &Operand| match operand {
+            Operand::Integer(number) => i128::from(*number) * 1000,
+            Operand::Decimal(number) => number.unscaled,
+            _ => panic!("a number is expected"),
+        };
+        let of = |end: &Bound<Operand>| end.clone().map(|operand| thousandths(&operand));
+        if let Some(texts) = array.as_string_view_opt() {
+            let of = |end: &Bound<Operand>| {
+                end.clone().map(|operand| match operand {
+                    Operand::Text(text) => text,
+                    _ => panic!("a text is expected"),
+                })
+            };
+            let value = texts.value(row).as_bytes().to_vec();
+            return (of(&range.low), of(&range.high)).contains(&value);
+        }
+        let value = match array.as_primitive_opt::<Int32Type>() {
+            Some(ints) => i128::from(ints.value(row)) * 1000,
+            None => array.as_primitive::<Decimal128Type>().value(row) * 10,
+        };
+        (of(&range.low), of(&range.high)).contains(&value)
+    }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::read::source::RunList;
 use crate::read::testing::{Cell, access, cells_of, memory_env, runs, sorted, store_file};
-use crate::read::{Rules, get_row};
+use crate::read::{BoxedSource, Rules, get_row};
 
 fn rules() -> Rules {
     Rules::new(&FamilyDescriptor::new("f"), 1_000)
@@ -40,7 +40,8 @@ impl Family {
         let visible = |cell: &&Cell| cell.seq <= seq_max.0;
         let unflushed = self.writes[self.writes.len() / 4 * 3..].iter().filter(visible).cloned();
         let memtable = RunList::new(runs(&sorted(unflushed.collect()), 5));
-        FamilyInput { rules: rules(), memtables: vec![Box::new(memtable)], files: self.files.clone() }
+        let source = move || -> BoxedSource { Box::new(memtable.clone()) };
+        FamilyInput { rules: rules(), memtables: vec![Arc::new(source)], files: self.files.clone() }
     }
 
     /// Newest visible put per column, by the plain way of the resolver's own tests.

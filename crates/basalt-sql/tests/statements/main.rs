@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What needs more than text in and text out: large statements, little memory, several sessions, cancelling.
 
+mod conditions;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which rows of a vector are wanted: a bit each.
+
+use std::ops::Range;
+
+use super::VECTOR;
+
+const WORDS: usize = VECTOR / 64;
+
+/// A set of rows of a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mask([u64; WORDS]);
+
+impl Mask {
+    /// No row.
+    pub const NONE: Self = Self([0; WORDS]);
+
+    /// Rows from a range.
+    pub fn of_range(rows: Range<usize>) -> Self {
+        let below = |end: usize, word: usize| match end.saturating_sub(word * 64) {
+            0 => 0,
+            bits if bits >= 64 => u64::MAX,
+            bits => (1 << bits) - 1,
+        };
+        Self(std::array::from_fn(|word| below(rows.end, word) & !below(rows.start, word)))
+    }
+
+    /// Rows `i` for which `test(i)` holds, of the first `rows`.
+    #[inline(always)]
+    pub(super) fn of_tests(rows: usize, test: impl Fn(usize) -> bool) -> Self {
+        // Bytes first, bits then: both loops become vector instructions, which one loop with shifts does not.
+        let mut bytes = [0u8; VECTOR];
+        for (row, byte) in bytes[..rows].iter_mut().enumerate() {
+            *byte = u8::from(test(row));
+        }
+        Self(std::array::from_fn(|word| {
+            let bytes = &bytes[word * 64..word * 64 + 64];
+            (0..8).fold(0, |bits, at| {
+                let eight = u64::from_le_bytes(*bytes[at * 8..].first_chunk().expect("64 bytes"));
+                // Moves the lowest bit of each byte into the topmost byte.
+                bits | (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (at * 8)
+            })
+        }))
+    }
+
+    /// Number of rows.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// True without rows.
+    pub fn is_none(&self) -> bool {
+        self.0 == [0; WORDS]
+    }
+
+    /// Rows of both.
+    pub fn and(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// Rows of either.
+    pub fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    /// True if it has the row.
+    #[inline(always)]
+    pub(super) fn has(&self, row: usize) -> bool {
+        self.0[row / 64] >> (row % 64) & 1 == 1
+    }
+
+    /// The rows as a range, if they are one.
+    pub fn as_range(&self) -> Option<Range<usize>> {
+        let first = self.0.iter().position(|&word| word != 0)?;
+        let last = self.0.iter().rposition(|&word| word != 0)?;
+        let start = first * 64 + self.0[first].trailing_zeros() as usize;
+        let end = last * 64 + 64 - self.0[last].leading_zeros() as usize;
+        (end - start == self.count()).then_some(start..end)
+    }
+
+    /// The rows, ascending.
+    pub fn rows(&self) -> impl Iterator<Item = usize> {
+        let words = self.0.iter().enumerate();
+        words.flat_map(|(word, &bits)| {
+            let mut bits = bits;
+            std::iter::from_fn(move || {
+                let at = bits.trailing_zeros() as usize;
+                (bits != 0).then(|| {
+                    bits &= bits - 1;
+                    word * 64 + at
+                })
+            })
+        })
+    }
+
+    /// The first so many of the rows.
+    pub fn first(&self, mut count: usize) -> Self {
+        let mut kept = Self::NONE;
+        for row in self.rows() {
+            if count == 0 {
+                break;
+            }
+            count -= 1;
+            kept.0[row / 64] |= 1 << (row % 64);
+        }
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_rows_are_each_others_inverse() {
+        for range in [0..0, 0..1, 5..5, 63..65, 0..1024, 1000..1024, 64..128, 1..1023] {
+            let mask = Mask::of_range(range.clone());
+            assert_eq!(mask.rows().collect::<Vec<_>>(), range.clone().collect::<Vec<_>>());
+            assert_eq!((mask.count(), mask.is_none()), (range.len(), range.is_empty()));
+            assert_eq!(mask.as_range(), Some(range).filter(|range| !range.is_empty()));
+        }
+    }
+
+    #[test]
+    fn tests_set_their_own_bit() {
+        for rows in [0, 1, 63, 64, 100, 1024] {
+            let test = |row: usize| row.is_multiple_of(3) || row.is_multiple_of(7);
+            let expected: Vec<usize> = (0..rows).filter(|&row| test(row)).collect();
+            let mask = Mask::of_tests(rows, test);
+            assert_eq!(mask.rows().collect::<Vec<_>>(), expected);
+            assert_eq!(mask.as_range(), (rows == 1).then_some(0..1));
+        }
+    }
+
+    #[test]
+    fn sets_meet_and_join() {
+        let (low, high) = (Mask::of_range(10..300), Mask::of_range(200..900));
+        assert_eq!(low.and(high), Mask::of_range(200..300));
+        assert_eq!(low.or(high), Mask::of_range(10..900));
+        assert_eq!(low.first(20), Mask::of_range(10..30));
+        assert_eq!(low.first(1000), low);
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Conditions that the scan answers from stored numbers and strings mean what the same expressions mean on rows: a
+//! random condition in WHERE finds the rows of which CASE says that it is true.
+
+use std::fmt::Write;
+
+use super::*;
+
+/// SplitMix64.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, count: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % count
+    }
+
+    fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// Name, type, and a value of it by a number.
+const COLUMNS: [(&str, &str, fn(u64) -> String); 13] = [
+    ("k1", "varchar not null", |n| format!("'{}'", ["a", "ab", "b", "ba"][n as usize % 4])),
+    ("k2", "integer not null", |n| format!("{}", n as i64 - 500)),
+    ("tiny", "tinyint", |n| format!("{}", n % 200 - n % 100)),
+    ("big", "bigint", |n| format!("{}", (n as i64 - 300) * 3_000_000_000)),
+    ("uns", "unsigned_int", |n| format!("{}", n * 7)),
+    ("dec", "decimal(9,2)", |n| format!("{}.{:02}", n % 40, n % 7 * 10)),
+    ("free", "decimal", |n| format!("{}.{:03}", n % 40, n % 9)),
+    ("dbl", "double", |n| format!("{}.25e0", n % 50)),
+    ("txt", "varchar", |n| format!("'text {}'", n % 60)),
+    ("chr", "char(4)", |n| format!("'{}'", ["x", "xy", "xyz", "wxyz"][n as usize % 4])),
+    ("day", "date", |n| format!("date '2024-{:02}-{:02}'", n % 12 + 1, n % 28 + 1)),
+    ("moment", "timestamp", |n| format!("timestamp '2024-01-{:02} 10:00:00.{:03}'", n % 28 + 1, n % 1000)),
+    ("flag", "boolean", |n| if n.is_multiple_of(2) { "true".into() } else { "false".into() }),
+];
+
+fn condition(chance: &mut Chance, depth: u32) -> String {
+    if depth > 0 {
+        match chance.below(5) {
+            0 => return format!("not ({})", condition(chance, depth - 1)),
+            1 | 2 => {
+                let operator = chance.one_of(&["and", "or"]);
+                return format!("({} {operator} {})", condition(chance, depth - 1), condition(chance, depth - 1));
+            }
+            _ => {}
+        }
+    }
+    let (name, _, value) = COLUMNS[chance.below(COLUMNS.len() as u64) as usize];
+    let mut value = || value(chance.below(1000));
+    let (low, high) = (value(), value());
+    let not = ["", "not "][chance.below(2) as usize];
+    match chance.below(8) {
+        0 => format!("{name} is {not}null"),
+        1 => format!("{name} {not}in ({low}, {high})"),
+        2 => format!("{name} {not}between {low} and {high}"),
+        3 if name == "txt" => {
+            let pattern = chance.one_of(&["text 1%", "text%", "text 5_", "%7", "text 12", "%", "t%x%"]);
+            format!("{name} {not}like '{pattern}'")
+        }
+        4 if name == "flag" => format!("{not}flag"),
+        5 => format!("{low} {} {name}", chance.one_of(&["<", "<=", ">", ">=", "=", "<>"])),
+        _ => format!("{name} {} {low}", chance.one_of(&["<", "<=", ">", ">=", "=", "<>"])),
+    }
+}
+
+async fn fill(session: &Session, chance: &mut Chance, rows: u64) {
+    let mut statement = "upsert into t values ".to_owned();
+    for row in 0..rows {
+        let values = COLUMNS.iter().map(|(_, sql_type, value)| match sql_type.contains("not null") {
+            false if chance.below(6) == 0 => "null".to_owned(),
+            _ => value(chance.below(1000)),
+        });
+        let values: Vec<String> = values.collect();
+        write!(statement, "{}({})", if row == 0 { "" } else { ", " }, values.join(", ")).expect("to a string");
+    }
+    changed(session, &statement).await.expect("the rows are valid");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_condition_finds_the_rows_of_which_it_is_true() {
+    for order in ["", " desc"] {
+        let fixture = open(256 << 20);
+        let (session, mut chance) = (fixture.engine.session(), Chance(7));
+        let columns: Vec<String> = COLUMNS.iter().map(|(name, sql_type, _)| format!("{name} {sql_type}")).collect();
+        let create = format!(
+            "create table t ({}, constraint pk primary key (k1{order}, k2{order}))",
+            columns.join(", ")
+        );
+        changed(&session, &create).await.expect("the table is valid");
+        fill(&session, &mut chance, 3000).await;
+        fixture.engine.database().flush(None).expect("flushes");
+        // All rows in one file; then some in memory, too, which replace others or lie between them.
+        let (mut some, mut asked) = (0, 0);
+        for round in 0..2 {
+            for _ in 0..120 {
+                let condition = condition(&mut chance, 3);
+                let found = format!("select count(*), coalesce(sum(k2), 0) from t where {condition}");
+                let told = format!(
+                    "select sum(case when {condition} then 1 else 0 end), sum(case when {condition} then k2 else 0 end) from t"
+                );
+                let (found, told) = (row(&session, &found).await, row(&session, &told).await);
+                assert_eq!(found, told, "round {round}: {condition}");
+                some += usize::from(found[0] > 0);
+                asked += 1;
+            }
+            fill(&session, &mut chance, 40).await;
+        }
+        assert!(some * 2 > asked, "{some} of {asked} conditions found a row");
+    }
+}
+
+/// The numbers of the only row.
+async fn row(session: &Session, sql: &str) -> Vec<i64> {
+    let outcome = session.execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let Outcome::Rows(mut rows) = outcome else { panic!("{sql} is no query") };
+    let batch = rows.next().await.expect("there is a row").unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let number = |column: usize| {
+        let number = datafusion::arrow::compute::cast(batch.column(column), &datafusion::arrow::datatypes::DataType::Int64);
+        number.expect("they are numbers").as_primitive::<Int64Type>().value(0)
+    };
+    (0..batch.num_columns()).map(number).collect()
+}
