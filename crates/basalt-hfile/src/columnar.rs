@@ -65,6 +65,7 @@ pub(crate) use group::Group;
 pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
+pub(crate) use strings::Strings;
 pub(crate) use vectors::{ColumnVector, Held, Place, Stored, VectorValues};
 
 /// Rows of a vector.

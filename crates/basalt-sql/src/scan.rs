@@ -23,10 +23,11 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{ColumnStatistics, DFSchema, Statistics};
+use datafusion::common::{ColumnStatistics, DFSchema, ScalarValue, Statistics};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
 
 use crate::error::SqlError;
 use crate::keys::{self, KeyAccess};
@@ -135,6 +136,13 @@ impl TableProvider for BasaltTable {
             Some(indices) => Arc::new(self.schema.project(indices)?),
             None => self.schema(),
         };
+        let false_or_null = [ScalarValue::Boolean(Some(false)), ScalarValue::Boolean(None)];
+        if filters
+            .iter()
+            .any(|filter| matches!(filter, Expr::Literal(value, _) if false_or_null.contains(value)))
+        {
+            return Ok(Arc::new(EmptyExec::new(schema)));
+        }
         let columns = self.columns(projection);
         let physical = |expr, schema: &DFSchema| state.create_physical_expr(expr, schema);
         let filter = Filter::try_new(filters, physical, self.table_schema(), &columns)?;

@@ -52,8 +52,10 @@ enum Test {
     /// A number within one of these ranges, inclusive, ascending and apart.
     Ints(Vec<(i64, i64)>),
     /// A string within one of these ranges.
-    Texts(Vec<(End<Vec<u8>>, End<Vec<u8>>)>),
+    Texts(Vec<TextRange>),
 }
+
+type TextRange = (End<Vec<u8>>, End<Vec<u8>>);
 
 impl BoundPredicate {
     /// True if rows that pass satisfy the predicate; else they may, and others do not.
@@ -255,7 +257,7 @@ impl Stored {
 impl Test {
     /// `None` if values of the form cannot be compared so.
     fn of_ranges(form: Form, ranges: &[ValueRange]) -> Option<Self> {
-        let all = ranges.iter().any(|range| *range == ValueRange::ALL);
+        let all = ranges.contains(&ValueRange::ALL);
         if form == Form::Bytes {
             // Whatever the values are, all of them are wanted.
             if all {
@@ -296,7 +298,9 @@ impl Test {
             (Self::Texts(ranges), Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) })) => {
                 if ranges.iter().all(|(low, high)| is_below(high, min) || is_above(low, max)) {
                     Verdict::None
-                } else if full && ranges.iter().any(|(low, high)| admits_from(low, min) && admits_to(high, max)) {
+                } else if full
+                    && ranges.iter().any(|(low, high)| admits_from(low, min) && admits_to(high, max))
+                {
                     Verdict::All
                 } else {
                     Verdict::Some
@@ -380,8 +384,8 @@ fn is_within(value: i64, ranges: &[(i64, i64)]) -> bool {
     ranges.get(at).is_some_and(|(low, _)| *low <= value)
 }
 
-fn texts_within(values: &Strings, ranges: &[(End<Vec<u8>>, End<Vec<u8>>)]) -> Mask {
-    let point = |(low, high): &(End<Vec<u8>>, End<Vec<u8>>)| match (low, high) {
+fn texts_within(values: &Strings, ranges: &[TextRange]) -> Mask {
+    let point = |(low, high): &TextRange| match (low, high) {
         (End::Included(low), End::Included(high)) if low == high => Some(low.clone()),
         _ => None,
     };
@@ -390,7 +394,7 @@ fn texts_within(values: &Strings, ranges: &[(End<Vec<u8>>, End<Vec<u8>>)]) -> Ma
     {
         return Mask::of_tests(values.len(), |at| values.get(at) == wanted);
     }
-    let inside = |text: &[u8], (low, high): &(End<Vec<u8>>, End<Vec<u8>>)| {
+    let inside = |text: &[u8], (low, high): &TextRange| {
         let from = match low {
             End::Unbounded => true,
             End::Included(low) => text >= low.as_slice(),

@@ -74,13 +74,45 @@ impl Strings {
         (at == bytes.len()).then_some(Self { bytes, spans })
     }
 
+    /// What all strings lie in.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Where a string begins in [`Self::bytes`].
     #[inline]
-    pub(super) fn get(&self, index: usize) -> &[u8] {
+    pub(crate) fn start(&self, index: usize) -> u32 {
+        self.spans[index].start
+    }
+
+    /// Length of the shortest and of the longest string; of none, 0 and 0.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        let lengths = || self.spans.iter().map(|span| span.len as usize);
+        (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0))
+    }
+
+    /// True if every string is UTF-8.
+    pub(crate) fn is_utf8(&self) -> bool {
+        let ends = || self.spans.iter().map(|span| (span.start as usize, (span.start + span.len) as usize));
+        let first = ends().map(|(start, _)| start).min().unwrap_or(0);
+        let last = ends().map(|(_, end)| end).max().unwrap_or(0);
+        let all = &self.bytes[first..last];
+        if all.is_ascii() {
+            return true;
+        }
+        std::str::from_utf8(all).is_ok_and(|all| {
+            ends()
+                .all(|(start, end)| all.is_char_boundary(start - first) && all.is_char_boundary(end - first))
+        })
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
         let Span { start, len } = self.spans[index];
         &self.bytes[start as usize..start as usize + len as usize]
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.spans.len()
     }
 }

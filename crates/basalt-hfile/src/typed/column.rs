@@ -2,13 +2,14 @@
 //! One Arrow array in the making: the type is decided once per stretch of rows, then a tight loop reads the
 //! bytes of each row's value and appends.
 
+mod texts;
 mod vectors;
 
 use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal128Array, NullBufferBuilder,
-    PrimitiveArray, StringViewBuilder,
+    PrimitiveArray,
 };
 use arrow::datatypes::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -21,6 +22,7 @@ use basalt_model::types::number;
 use basalt_model::types::value::invert;
 use basalt_model::{SortOrder, SqlType, TypeError};
 
+use self::texts::Texts;
 use super::DECIMAL_DEFAULT;
 
 /// Where the bytes of one column lie, row by row.
@@ -66,7 +68,7 @@ enum Values {
     F64(Vec<f64>),
     Decimal { values: Vec<i128>, precision: u8, scale: i8 },
     Bool(BooleanBufferBuilder),
-    Text(StringViewBuilder),
+    Text(Texts),
     Bytes(BinaryBuilder),
 }
 
@@ -87,7 +89,7 @@ impl ColumnBuilder {
             Boolean => Values::Bool(BooleanBufferBuilder::new(0)),
             Date | Time | UnsignedDate | UnsignedTime => Values::Millis(Vec::new()),
             Timestamp | UnsignedTimestamp => Values::Nanos(Vec::new()),
-            Char(_) | Varchar(_) => Values::Text(StringViewBuilder::new()),
+            Char(_) | Varchar(_) => Values::Text(Texts::default()),
             Binary(_) | Varbinary(_) => Values::Bytes(BinaryBuilder::new()),
         };
         let desc = order == SortOrder::Desc;
@@ -175,10 +177,7 @@ impl ColumnBuilder {
                 Arc::new(array.with_precision_and_scale(*precision, *scale)?)
             }
             Values::Bool(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
-            Values::Text(values) => {
-                let (views, buffers, _) = values.finish().into_parts();
-                Arc::new(arrow::array::StringViewArray::try_new(views, buffers, nulls)?)
-            }
+            Values::Text(values) => values.finish(nulls)?,
             Values::Bytes(values) => {
                 let (offsets, bytes, _) = values.finish().into_parts();
                 Arc::new(arrow::array::BinaryArray::try_new(offsets, bytes, nulls)?)
@@ -259,13 +258,12 @@ impl Target<'_> {
         })
     }
 
-    fn texts(self, source: &mut impl ValueSource, values: &mut StringViewBuilder) -> Extended {
+    fn texts(self, source: &mut impl ValueSource, values: &mut Texts) -> Extended {
         let sql_type = self.sql_type;
         let char_width = sql_type.fixed_width();
         self.any_asc(source, |bytes| {
-            // The builder's own null bits are not used: `nulls` holds them for every type.
             let Some(bytes) = bytes else {
-                values.append_value("");
+                values.push(b"");
                 return Ok(());
             };
             let damaged = |what| TypeError::Bytes { sql_type, what };
@@ -276,7 +274,8 @@ impl Target<'_> {
             }
             let text = std::str::from_utf8(bytes).map_err(|_| damaged("the text is not UTF-8"))?;
             let text = if char_width.is_some() { text.trim_end_matches(' ') } else { text };
-            values.try_append_value(text).map_err(|_| damaged("the texts of a batch are too long"))
+            values.push(text.as_bytes());
+            Ok(())
         })
     }
 

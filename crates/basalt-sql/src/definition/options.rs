@@ -166,44 +166,45 @@ fn family_option(
 ) -> Result<Option<Vec<FamilyOption>>, SqlError> {
     use FamilyOption::*;
     let upper = option.value.to_uppercase();
-    let parsed =
-        match option.name.as_str() {
-            "COMPRESSION" => {
-                let (name, asked) =
-                    choice(option, compression, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
-                with_asked(Compression(name), option, asked)
-            }
-            "DATA_BLOCK_ENCODING" => {
-                let (name, asked) = choice(option, encoding, &ENCODINGS_OF_HBASE, ENCODING_DEFAULT, warnings)?;
-                with_asked(Encoding(name), option, asked)
-            }
-            "BLOOMFILTER" => {
-                let (name, asked) = choice(option, bloom, &BLOOMS_OF_HBASE, "ROW", warnings)?;
-                with_asked(Bloom(name), option, asked)
-            }
-            "VERSIONS" => vec![Versions(number(option, 1, i32::MAX as u32)?)],
-            "MIN_VERSIONS" => vec![VersionsMin(number(option, 0, i32::MAX as u32)?)],
-            "TTL" if matches!(upper.as_str(), "FOREVER" | "NONE") => vec![Ttl(None)],
-            "TTL" => vec![Ttl(Some(u64::from(number(option, 1, i32::MAX as u32)?))
-                .filter(|&seconds| seconds < i32::MAX as u64))],
-            "BLOCKSIZE" => vec![BlockBytes(number(option, 1_024, 16 << 20)?)],
-            "KEEP_DELETED_CELLS" => vec![KeepDeleted(match upper.as_str() {
-                "TRUE" => KeepDeletedCells::True,
-                "FALSE" => KeepDeletedCells::False,
-                "TTL" => KeepDeletedCells::Ttl,
-                _ => return Err(invalid(option, "TRUE, FALSE or TTL")),
-            })],
-            "NEW_VERSION_BEHAVIOR" => vec![Deletes(match upper.as_str() {
-                "TRUE" => DeleteRule::BySequence,
-                "FALSE" => DeleteRule::ByTimestamp,
-                _ => return Err(invalid(option, "TRUE or FALSE")),
-            })],
-            _ if option.family.is_some() => {
-                warnings.push(format!("option {} is kept but has no effect", option.name));
-                vec![Attribute(option.name.clone(), option.value.clone())]
-            }
-            _ => return Ok(None),
-        };
+    let parsed = match option.name.as_str() {
+        "COMPRESSION" => {
+            let (name, asked) =
+                choice(option, compression, &COMPRESSIONS_OF_HBASE, COMPRESSION_DEFAULT, warnings)?;
+            with_asked(Compression(name), option, asked)
+        }
+        "DATA_BLOCK_ENCODING" => {
+            let (name, asked) = choice(option, encoding, &ENCODINGS_OF_HBASE, ENCODING_DEFAULT, warnings)?;
+            with_asked(Encoding(name), option, asked)
+        }
+        "BLOOMFILTER" => {
+            let (name, asked) = choice(option, bloom, &BLOOMS_OF_HBASE, "ROW", warnings)?;
+            with_asked(Bloom(name), option, asked)
+        }
+        "VERSIONS" => vec![Versions(number(option, 1, i32::MAX as u32)?)],
+        "MIN_VERSIONS" => vec![VersionsMin(number(option, 0, i32::MAX as u32)?)],
+        "TTL" if matches!(upper.as_str(), "FOREVER" | "NONE") => vec![Ttl(None)],
+        "TTL" => {
+            vec![Ttl(Some(u64::from(number(option, 1, i32::MAX as u32)?))
+                .filter(|&seconds| seconds < i32::MAX as u64))]
+        }
+        "BLOCKSIZE" => vec![BlockBytes(number(option, 1_024, 16 << 20)?)],
+        "KEEP_DELETED_CELLS" => vec![KeepDeleted(match upper.as_str() {
+            "TRUE" => KeepDeletedCells::True,
+            "FALSE" => KeepDeletedCells::False,
+            "TTL" => KeepDeletedCells::Ttl,
+            _ => return Err(invalid(option, "TRUE, FALSE or TTL")),
+        })],
+        "NEW_VERSION_BEHAVIOR" => vec![Deletes(match upper.as_str() {
+            "TRUE" => DeleteRule::BySequence,
+            "FALSE" => DeleteRule::ByTimestamp,
+            _ => return Err(invalid(option, "TRUE or FALSE")),
+        })],
+        _ if option.family.is_some() => {
+            warnings.push(format!("option {} is kept but has no effect", option.name));
+            vec![Attribute(option.name.clone(), option.value.clone())]
+        }
+        _ => return Ok(None),
+    };
     Ok(Some(parsed))
 }
 

@@ -298,7 +298,9 @@ impl ExecutionPlan for BasaltScan {
         let Spec { filter, skip, limit, rows_exact, .. } = &*self.spec;
         let all = matches!(self.spec.access.access, Access::Full) && filter.is_none() && *skip == 0;
         let num_rows = match rows_exact {
-            Some(rows) if all && limit.is_none() && args.partition().is_none() => Precision::Exact(*rows as usize),
+            Some(rows) if all && limit.is_none() && args.partition().is_none() => {
+                Precision::Exact(*rows as usize)
+            }
             _ => Precision::Inexact(self.rows_estimate() / share),
         };
         Ok(Arc::new(Statistics {

@@ -15,9 +15,9 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterTracking;
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
-use datafusion::physical_expr::PhysicalExpr;
 
 use super::predicate::{Compiled, compile};
 
@@ -46,8 +46,11 @@ impl Filter {
         let condition = physical(condition, &schema)?;
         let mut named: Vec<usize> = collect_columns(&condition).iter().map(|column| column.index()).collect();
         named.sort_unstable();
-        let more: Vec<ColumnRef> =
-            named.into_iter().map(|index| declared[index]).filter(|column| !columns.contains(column)).collect();
+        let more: Vec<ColumnRef> = named
+            .into_iter()
+            .map(|index| declared[index])
+            .filter(|column| !columns.contains(column))
+            .collect();
         let all = [columns, &more].concat();
         let condition = reassign_expr_columns(condition, &projected_schema(table, &all))?;
         let compiled = compile(&condition, &all, table);

@@ -7,9 +7,9 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -48,11 +48,7 @@ impl PhysicalOptimizerRule for OffsetInScan {
 }
 
 /// The plan without its first rows, if it does nothing to rows but hand them on.
-fn without_first(
-    plan: &Arc<dyn ExecutionPlan>,
-    skip: usize,
-    fetch: usize,
-) -> Option<Arc<dyn ExecutionPlan>> {
+fn without_first(plan: &Arc<dyn ExecutionPlan>, skip: usize, fetch: usize) -> Option<Arc<dyn ExecutionPlan>> {
     if let Some(scan) = plan.downcast_ref::<BasaltScan>() {
         return Some(Arc::new(scan.skipping(skip, Some(fetch))?));
     }

@@ -22,8 +22,10 @@ impl Chance {
     }
 }
 
+type Make = fn(u64) -> String;
+
 /// Name, type, and a value of it by a number.
-const COLUMNS: [(&str, &str, fn(u64) -> String); 13] = [
+const COLUMNS: [(&str, &str, Make); 13] = [
     ("k1", "varchar not null", |n| format!("'{}'", ["a", "ab", "b", "ba"][n as usize % 4])),
     ("k2", "integer not null", |n| format!("{}", n as i64 - 500)),
     ("tiny", "tinyint", |n| format!("{}", n % 200 - n % 100)),
@@ -45,7 +47,11 @@ fn condition(chance: &mut Chance, depth: u32) -> String {
             0 => return format!("not ({})", condition(chance, depth - 1)),
             1 | 2 => {
                 let operator = chance.one_of(&["and", "or"]);
-                return format!("({} {operator} {})", condition(chance, depth - 1), condition(chance, depth - 1));
+                return format!(
+                    "({} {operator} {})",
+                    condition(chance, depth - 1),
+                    condition(chance, depth - 1)
+                );
             }
             _ => {}
         }
@@ -76,7 +82,8 @@ async fn fill(session: &Session, chance: &mut Chance, rows: u64) {
             _ => value(chance.below(1000)),
         });
         let values: Vec<String> = values.collect();
-        write!(statement, "{}({})", if row == 0 { "" } else { ", " }, values.join(", ")).expect("to a string");
+        write!(statement, "{}({})", if row == 0 { "" } else { ", " }, values.join(", "))
+            .expect("to a string");
     }
     changed(session, &statement).await.expect("the rows are valid");
 }
@@ -86,7 +93,8 @@ async fn a_condition_finds_the_rows_of_which_it_is_true() {
     for order in ["", " desc"] {
         let fixture = open(256 << 20);
         let (session, mut chance) = (fixture.engine.session(), Chance(7));
-        let columns: Vec<String> = COLUMNS.iter().map(|(name, sql_type, _)| format!("{name} {sql_type}")).collect();
+        let columns: Vec<String> =
+            COLUMNS.iter().map(|(name, sql_type, _)| format!("{name} {sql_type}")).collect();
         let create = format!(
             "create table t ({}, constraint pk primary key (k1{order}, k2{order}))",
             columns.join(", ")
@@ -120,7 +128,10 @@ async fn row(session: &Session, sql: &str) -> Vec<i64> {
     let Outcome::Rows(mut rows) = outcome else { panic!("{sql} is no query") };
     let batch = rows.next().await.expect("there is a row").unwrap_or_else(|error| panic!("{sql}: {error}"));
     let number = |column: usize| {
-        let number = datafusion::arrow::compute::cast(batch.column(column), &datafusion::arrow::datatypes::DataType::Int64);
+        let number = datafusion::arrow::compute::cast(
+            batch.column(column),
+            &datafusion::arrow::datatypes::DataType::Int64,
+        );
         number.expect("they are numbers").as_primitive::<Int64Type>().value(0)
     };
     (0..batch.num_columns()).map(number).collect()

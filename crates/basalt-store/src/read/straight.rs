@@ -18,8 +18,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_hfile::columnar::VECTOR;
+use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
@@ -176,7 +176,8 @@ impl LoneFiles {
     fn block_range(&self, at: usize, block: usize, count: usize) -> Result<KeyRange> {
         let file = &self.files[at];
         let reader = file.reader()?;
-        let row = |block| Ok::<_, Error>(Bytes::copy_from_slice(file.explained(reader.block_first_row(block))?));
+        let row =
+            |block| Ok::<_, Error>(Bytes::copy_from_slice(file.explained(reader.block_first_row(block))?));
         let start = match block {
             0 if at == 0 => Bytes::new(),
             0 => file.meta().first_row.clone(),
@@ -284,7 +285,14 @@ impl LoneFiles {
         let of_vector = rows.start - vector * VECTOR..end - vector * VECTOR;
         rows.start = end;
         let (group, file) = (Arc::clone(group), Arc::clone(&self.files[*file]));
-        Some(Piece::Rows(GroupRows { group, vector, rows: of_vector, begins: begins.take(), file, block: *block }))
+        Some(Piece::Rows(GroupRows {
+            group,
+            vector,
+            rows: of_vector,
+            begins: begins.take(),
+            file,
+            block: *block,
+        }))
     }
 }
 

@@ -199,7 +199,8 @@ fn a_panic_while_one_writer_writes_for_all_answers_all() {
         injected += storage.injected() - before;
         failed += answers.iter().filter(|answer| answer.is_err()).count();
         let mut acknowledged = vec![1];
-        acknowledged.extend((2..).zip(&answers).filter_map(|(number, answer)| answer.is_ok().then_some(number)));
+        acknowledged
+            .extend((2..).zip(&answers).filter_map(|(number, answer)| answer.is_ok().then_some(number)));
         for answer in answers.into_iter().filter_map(Result::err) {
             assert!(matches!(answer, Error::LogFailed { .. }), "{answer}");
         }

@@ -30,7 +30,10 @@ fn bounds_between_two_stored_numbers_are_moved_to_the_next() {
     assert_eq!(range(Included(decimal(-1, -38)), Unbounded), Some((i64::MIN, i64::MAX)));
     assert_eq!(range(Excluded(decimal(1, 60)), Included(decimal(1, 0))), Some((1, 100)));
     assert_eq!(int_range(cents, &from(Included(Operand::Text(vec![])), Unbounded)), None);
-    assert_eq!(int_range(Form::Signed(4), &from(Included(decimal(25, 1)), Unbounded)), Some(Some((3, i64::MAX))));
+    assert_eq!(
+        int_range(Form::Signed(4), &from(Included(decimal(25, 1)), Unbounded)),
+        Some(Some((3, i64::MAX)))
+    );
 }
 
 #[test]
@@ -46,7 +49,8 @@ fn floats_are_compared_in_their_own_width_only() {
 #[test]
 fn ranges_that_touch_become_one() {
     let point = |value| ValueRange::point(Operand::Integer(value));
-    let Some(Test::Ints(ranges)) = Test::of_ranges(Form::Signed(8), &[5, 9, 6, 4, i64::MAX, 9].map(point)) else {
+    let Some(Test::Ints(ranges)) = Test::of_ranges(Form::Signed(8), &[5, 9, 6, 4, i64::MAX, 9].map(point))
+    else {
         panic!("they can be compared");
     };
     assert_eq!(ranges, [(4, 6), (9, 9), (i64::MAX, i64::MAX)]);
@@ -77,7 +81,16 @@ fn numbers_of_any_width_are_tested_alike() {
 #[test]
 fn verdicts_on_texts_hold_for_every_text() {
     let long = |end: &str| format!("sixteen letters.{end}").into_bytes();
-    let texts = [vec![b'a'], long(""), long("a"), long("b"), long("bc"), b"t".to_vec(), b"tu".to_vec(), vec![0xff; 20]];
+    let texts = [
+        vec![b'a'],
+        long(""),
+        long("a"),
+        long("b"),
+        long("bc"),
+        b"t".to_vec(),
+        b"tu".to_vec(),
+        vec![0xff; 20],
+    ];
     let mut sorted = texts.clone();
     sorted.sort();
     let mut ends = vec![End::Unbounded];
@@ -87,12 +100,12 @@ fn verdicts_on_texts_hold_for_every_text() {
         for last in first..sorted.len() {
             let some = &sorted[first..=last];
             let bounds = Bounds::of_texts(some.iter().map(Vec::as_slice)).expect("there are some");
-            for range in ends.iter().flat_map(|low| ends.iter().map(move |high| (low.clone(), high.clone()))) {
+            for range in ends.iter().flat_map(|low| ends.iter().map(move |high| (low.clone(), high.clone())))
+            {
                 let test = Test::Texts(vec![range.clone()]);
                 let facts = Facts { rows: some.len(), values: some.len(), bounds: Some(bounds) };
-                let passing = some.iter().filter(|text| {
-                    std::ops::RangeBounds::<Vec<u8>>::contains(&range, *text)
-                });
+                let passing =
+                    some.iter().filter(|text| std::ops::RangeBounds::<Vec<u8>>::contains(&range, *text));
                 let passing = passing.count();
                 let verdict = test.verdict(&facts);
                 decided += usize::from(verdict != Verdict::Some);

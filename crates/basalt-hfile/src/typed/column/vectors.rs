@@ -3,12 +3,14 @@
 //! over its bytes.
 
 use arrow::array::NullBufferBuilder;
+use basalt_model::SqlType;
 use basalt_model::rowkey::KeyError;
 use basalt_model::types::decimal;
 
 use super::super::decode::Selected;
+use super::texts::{INLINE_MAX, Texts};
 use super::{ColumnBuilder, Extended, ValueSource, Values};
-use crate::columnar::{ColumnVector, Form, Place, VectorValues, float_32, float_64};
+use crate::columnar::{ColumnVector, Form, Place, Strings, VectorValues, float_32, float_64};
 
 impl ColumnBuilder {
     /// Appends some rows of a vector; a missing cell stands for `default`. On error, returns the row at fault.
@@ -72,10 +74,62 @@ impl ColumnBuilder {
                 }
                 copy(to, from, gaps, rows, nulls, |digits| i128::from(digits as i64) * factor);
             }
+            (Values::Text(to), VectorValues::Texts(from), Form::Bytes) => {
+                return copy_texts(*sql_type, to, from, gaps, rows, nulls);
+            }
             _ => return false,
         }
         true
     }
+}
+
+/// Texts are copied out of a vector of which at most one in so many is wanted, so that it need not stay in memory.
+const SHARED_MIN: usize = 4;
+
+/// Appends the texts of some rows; false, and nothing done, if one of them is none of its type.
+fn copy_texts(
+    sql_type: SqlType,
+    to: &mut Texts,
+    from: &Strings,
+    gaps: Option<&[Place]>,
+    rows: &Selected,
+    nulls: &mut NullBufferBuilder,
+) -> bool {
+    let width = sql_type.fixed_width();
+    let (shortest, longest) = from.lengths();
+    if !from.is_utf8() || width.is_some_and(|width| (shortest, longest) != (width, width)) {
+        return false;
+    }
+    let shares = longest > INLINE_MAX && rows.len() * SHARED_MIN > from.len();
+    let block = shares.then(|| to.share(from.bytes()));
+    to.reserve(rows.len());
+    let mut push = |at: Option<usize>| {
+        let Some(at) = at else { return to.push(b"") };
+        let text = from.get(at);
+        let blanks = || text.iter().rev().take_while(|&&byte| byte == b' ').count();
+        let text = if width.is_some() { &text[..text.len() - blanks()] } else { text };
+        match block {
+            Some(block) => to.push_shared(text, block, from.start(at)),
+            None => to.push(text),
+        }
+    };
+    match gaps {
+        None => {
+            (0..rows.len()).for_each(|at| push(Some(rows.row(at))));
+            nulls.append_n_non_nulls(rows.len());
+        }
+        Some(gaps) => {
+            for at in 0..rows.len() {
+                let place = gaps[rows.row(at)];
+                match place {
+                    Place::Value(value) => push(Some(value as usize)),
+                    Place::Empty | Place::Missing => push(None),
+                }
+                nulls.append(matches!(place, Place::Value(_)));
+            }
+        }
+    }
+    true
 }
 
 /// Appends the numbers of some rows.

@@ -72,7 +72,12 @@ impl RowDecoder {
 
     /// Takes some rows of a vector of a row group, which must be plain ([`ColumnarBlock::is_plain`]) and hold all
     /// cells of these rows that the decoder's columns need. No cell of them may have been or be pushed otherwise.
-    pub fn push_vector(&mut self, block: &ColumnarBlock, vector: usize, rows: &Mask) -> Result<(), TypedError> {
+    pub fn push_vector(
+        &mut self,
+        block: &ColumnarBlock,
+        vector: usize,
+        rows: &Mask,
+    ) -> Result<(), TypedError> {
         self.end()?;
         if !self.columns.is_empty() && !rows.is_none() {
             self.push_selected(block, vector, &Selected::of(rows))?;

@@ -181,7 +181,8 @@ fn scanned(
     ranges: Vec<KeyRange>,
 ) -> RecordBatch {
     let snapshot = database.snapshot();
-    let scan = snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
+    let scan =
+        snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
     let empty = RecordBatch::new_empty(Arc::new(arrow_schema(schema)));
     let batches = scan.map(|batch| batch.map(|batch| batch.batch));
     let batches: Vec<RecordBatch> = batches.collect::<Result<_>>().expect("the rows are sound");
@@ -206,7 +207,8 @@ fn filtered(
     let columns = vec![declared[2], declared[0]];
     let request = RowRequest { columns, condition: Some(condition), skip: 0, batch_rows: 100 };
     let snapshot = database.snapshot();
-    let scan = snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
+    let scan =
+        snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
     let narrow = Arc::new(arrow_schema(schema).project(&[2, 0]).expect("the columns are there"));
     let batches = scan.map(|rows| {
         let RowBatch { batch, passed } = rows.expect("the rows are sound");
@@ -365,7 +367,8 @@ mod predicates {
 
     /// W and K of the rows of a batch of all columns in declared order that satisfy the predicate.
     pub(super) fn filter(predicate: &Predicate, batch: &RecordBatch) -> RecordBatch {
-        let keep: BooleanArray = (0..batch.num_rows()).map(|row| Some(holds(predicate, batch, row))).collect();
+        let keep: BooleanArray =
+            (0..batch.num_rows()).map(|row| Some(holds(predicate, batch, row))).collect();
         let narrow = batch.project(&[2, 0]).expect("the columns are there");
         filter_record_batch(&narrow, &keep).expect("as many rows")
     }
