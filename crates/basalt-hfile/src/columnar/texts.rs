@@ -287,7 +287,7 @@ impl Dictionary {
         let sampled = distinct.len();
         distinct.sort_unstable();
         distinct.dedup();
-        if distinct.len() * 2 > sampled {
+        if distinct.is_empty() || distinct.len() * 2 > sampled {
             return None;
         }
         for vector in full {
