@@ -2,7 +2,7 @@
 //! The ports of an open database. So far one: HBase's RPC, at which unmodified HBase clients connect.
 //!
 //! ```text
-//! listener   one port for all services; a task per connection                 server.rs
+//! listener   one port for all services; a task per connection                 server.rs; zookeeper.rs for those who ask there first
 //! connection preamble, header, frames; calls in flight are bounded            connection.rs
 //! call       service and method -> handler, one table                         call.rs
 //! handlers   registry.rs, client/ (rows), master/ (tables), admin.rs (regions)
@@ -37,5 +37,6 @@ mod registry;
 mod regions;
 mod scanners;
 mod server;
+mod zookeeper;
 
 pub use server::{Server, ServerError, ServerOptions, Status};

@@ -10,8 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::connection;
 use crate::node::Node;
+use crate::{connection, zookeeper};
 
 /// Threads that handlers may block, at most.
 const BLOCKING_THREADS: usize = 128;
@@ -25,6 +25,8 @@ const LEASE_CHECKS: u32 = 8;
 pub struct ServerOptions {
     /// Port on the loopback interface; 0 for any that is free. Default 16020, HBase's.
     pub port: u16,
+    /// Port that answers for ZooKeeper, read-only, to clients that are configured with a quorum; 0 for any that is free. Default none.
+    pub zookeeper_port: Option<u16>,
     /// Worker threads; one per core if `None`. Handlers that wait for the disk have threads of their own.
     pub threads: Option<usize>,
     /// How long a scanner may be left alone before it is closed, in milliseconds. Default 60,000, HBase's.
@@ -40,6 +42,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             port: 16_020,
+            zookeeper_port: None,
             threads: None,
             lease_ms: 60_000,
             read_ahead_bytes: 128 << 20,
@@ -70,6 +73,7 @@ pub enum ServerError {
 pub struct Server {
     node: Arc<Node>,
     address: SocketAddr,
+    zookeeper_address: Option<SocketAddr>,
     runtime: Option<Runtime>,
     stop: watch::Sender<bool>,
 }
@@ -101,20 +105,28 @@ impl Server {
             .enable_all()
             .build()
             .map_err(ServerError::Threads)?;
-        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-        let listen = |source| ServerError::Listen { address: wanted, source };
-        let listener = runtime.block_on(TcpListener::bind(wanted)).map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        let (listener, address) = bind(&runtime, options.port)?;
+        let zookeeper = options.zookeeper_port.map(|port| bind(&runtime, port)).transpose()?;
         let node = Arc::new(Node::new(db, address, &options));
         let (stop, stopped) = watch::channel(false);
         runtime.spawn(accept(listener, Arc::clone(&node), stopped.clone(), options.connections_max));
+        let zookeeper_address = zookeeper.as_ref().map(|(_, address)| *address);
+        if let Some((listener, _)) = zookeeper {
+            let node = Arc::clone(&node);
+            runtime.spawn(zookeeper::accept(listener, node, stopped.clone(), options.connections_max));
+        }
         runtime.spawn(end_leases(Arc::clone(&node), stopped));
-        Ok(Self { node, address, runtime: Some(runtime), stop })
+        Ok(Self { node, address, zookeeper_address, runtime: Some(runtime), stop })
     }
 
     /// Where the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the server answers for ZooKeeper.
+    pub fn zookeeper_address(&self) -> Option<SocketAddr> {
+        self.zookeeper_address
     }
 
     /// The properties that a client's `hbase-site.xml` needs.
@@ -167,6 +179,14 @@ impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
     }
+}
+
+fn bind(runtime: &Runtime, port: u16) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listen = |source| ServerError::Listen { address, source };
+    let listener = runtime.block_on(TcpListener::bind(address)).map_err(listen)?;
+    let address = listener.local_addr().map_err(listen)?;
+    Ok((listener, address))
 }
 
 async fn accept(listener: TcpListener, node: Arc<Node>, mut stopped: watch::Receiver<bool>, most: usize) {

@@ -26,6 +26,7 @@ pub mod read;
 pub mod region_name;
 pub mod result;
 pub mod schema;
+pub mod zookeeper;
 
 pub use cell_block::{CellReader, WireCell};
 pub use compressor::Compressor;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server over real sockets, with a client that knows only the protocol. Real clients are in `tests/hbase`.
+
+mod hostile;
+mod load;
+mod rows;
+mod scans;
+mod support;
+mod tables;
