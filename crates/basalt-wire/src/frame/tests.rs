@@ -34,7 +34,7 @@ fn recorded_answers() {
     let get = pb::GetResponse { result: Some(result) };
     let cells = hex("0000001a 00000010 00000002 0002 7231 01 66 71 00000000000003e8 04 7631");
     let answer = Response::answer(15, &get, cells);
-    assert_eq!(answer.head, hex("0000002c 07 080f 1a02 081e 06 0a04 1001 2000"));
+    assert_eq!(answer.head, hex("0000002c 06 080f 1a02 081e 06 0a04 1001 2000"));
     let id = pb::GetConnectionRegistryResponse { cluster_id: "778e563a-97c0-4c29-ab1a-ef140064aae1".to_owned() };
     let registry = Response::answer(PREAMBLE_CALL, &id, Bytes::new());
     assert_eq!(registry.head[..14], hex("0000002e 06 08ffffffff0f 26 0a24"));
