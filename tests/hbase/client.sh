@@ -3,7 +3,7 @@
 # client.sh BASALT   HBase's Java client against `BASALT serve`: all that ClientCheck does, with cell blocks, without them, with compressed ones,
 # and by way of ZooKeeper; then Survivor, over kills of the server.
 #
-# BASALT is the program; SERVE can be set to another command that takes DB PORT READY_FILE [ZOOKEEPER_PORT].
+# BASALT is the program, or the example `serve` of crates/basalt-server, which is compiled sooner.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 basalt=$1
@@ -11,16 +11,17 @@ work=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
 
-# start DB PORT: sets $server and $address
+# start DB PORT: sets $server, $address and $zookeeper
 start() {
   rm -f "$work/ready"
-  "$basalt" serve "$1" --port "$2" --zookeeper-port 0 --ready-file "$work/ready" --quiet > "$work/stdout" &
+  "$basalt" serve "$1" --port "$2" --zookeeper-port 0 --ready-file "$work/ready" > /dev/null 2> "$work/log" &
   server=$!
   until [ -s "$work/ready" ]; do
     kill -0 "$server" || { echo 'the server did not start' >&2; exit 1; }
     sleep 0.05
   done
   address=$(head -1 "$work/ready")
+  zookeeper=$(sed -n 's/.*ZooKeeper at //p' "$work/log")
 }
 
 stop() {
@@ -32,10 +33,14 @@ stop() {
 start "$work/db" 0
 for form in blocks inline gzip; do
   echo "ClientCheck, $form"
-  "$here/run.sh" ClientCheck "$address" "$form"
+  "$here/run.sh" ClientCheck "rpc:$address" "$form"
 done
+echo 'ClientCheck, by ZooKeeper'
+"$here/run.sh" ClientCheck "zk:$zookeeper"
+echo 'ClientCheck, HBase 3'
+HBASE_LINE=3 "$here/run.sh" ClientCheck "rpc:$address"
 stop
-"$basalt" check "$work/db" --quiet
+[ "${basalt##*/}" != basalt ] || "$basalt" check "$work/db" --quiet
 
 echo 'Survivor'
 "$here/run.sh" Survivor "$work" "$basalt"

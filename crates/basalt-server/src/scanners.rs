@@ -73,6 +73,18 @@ pub(crate) struct Piece {
     pub(crate) partial: bool,
 }
 
+/// What the opening call of a scan says about all its answers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// Bytes of an answer, at most.
+    pub(crate) bytes: usize,
+    /// Rows are cut by a number of cells. If not, a piece of a row is the last result of its answer: clients that put rows together
+    /// look for it there.
+    pub(crate) batched: bool,
+    /// Heartbeats say where the scan stands.
+    pub(crate) cursor: bool,
+}
+
 /// How far to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Goal {
@@ -89,6 +101,7 @@ pub(crate) struct Goal {
 /// The state of a scan, for one call at a time.
 pub(crate) struct Work {
     source: Source,
+    pub(crate) shape: Shape,
     pub(crate) ready: VecDeque<Piece>,
     buffer: BytesMut,
     /// The source has nothing more.
@@ -131,7 +144,13 @@ impl Scanners {
     }
 
     /// A scan that no other call can see yet. `start_code` makes its id differ from those of other runs of the server.
-    pub(crate) fn prepare(&self, source: Source, region: Option<Arc<Region>>, start_code: u64) -> Arc<Scanner> {
+    pub(crate) fn prepare(
+        &self,
+        source: Source,
+        shape: Shape,
+        region: Option<Arc<Region>>,
+        start_code: u64,
+    ) -> Arc<Scanner> {
         let id = (start_code << 24).wrapping_add(self.next_id.fetch_add(1, Relaxed)) & (u64::MAX >> 1);
         Arc::new(Scanner {
             id,
@@ -139,6 +158,7 @@ impl Scanners {
             expires_ms: AtomicU64::new(u64::MAX),
             work: Mutex::new(Work {
                 source,
+                shape,
                 ready: VecDeque::new(),
                 buffer: BytesMut::new(),
                 ended: false,

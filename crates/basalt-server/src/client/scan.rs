@@ -28,7 +28,7 @@ use crate::failure;
 use crate::meta;
 use crate::node::Node;
 use crate::regions::{Place, Region};
-use crate::scanners::{Goal, Piece, Scanner, Source, Work};
+use crate::scanners::{Goal, Piece, Scanner, Shape, Source, Work};
 
 /// Bytes of one answer, at most, whatever the client asks for: about, because results are not cut for it if the client cannot
 /// put them together.
@@ -54,7 +54,7 @@ pub(super) fn call(node: &Arc<Node>, context: &Context, incoming: &Incoming) -> 
         node.scanners.touch(&scanner);
         return Reply::of(&pb::ScanResponse { scanner_id: Some(scanner.id), ..Default::default() });
     }
-    let wanted = Wanted::of(&request, incoming.timeout_ms, node.scanners.lease());
+    let wanted = Wanted::of(&request, work.shape, incoming.timeout_ms, node.scanners.lease());
     let answer = match wanted.answer(&mut work, context.form) {
         Ok(answer) => answer,
         Err(exception) => {
@@ -77,7 +77,7 @@ pub(super) fn call(node: &Arc<Node>, context: &Context, incoming: &Incoming) -> 
     let mut response = answer.response;
     response.scanner_id = Some(scanner.id);
     response.ttl = is_new.then(|| u32::try_from(node.scanners.lease().as_millis()).unwrap_or(u32::MAX));
-    response.cursor = response.cursor.filter(|_| wanted.cursor);
+    response.cursor = response.cursor.filter(|_| wanted.shape.cursor);
     Ok(Reply::with_cells(&response, answer.cells))
 }
 
@@ -95,18 +95,23 @@ fn open(node: &Arc<Node>, request: &mut pb::ScanRequest) -> Result<Arc<Scanner>,
     let region = request.region.as_ref().ok_or_else(|| Exception::refused("a scan names no region"))?;
     let message = request.scan.clone().unwrap_or_default();
     let mut scan = read::scan(message)?;
+    let shape = Shape {
+        bytes: answer_bytes(request),
+        batched: scan.batch.is_some(),
+        cursor: request.scan.as_ref().is_some_and(|scan| scan.need_cursor_result()),
+    };
     let (source, region) = match node.place(region)? {
         Place::Meta => (Source::Meta(meta::scan(node, &scan)?), None),
         Place::Stored(region) => {
             if request.client_handles_partials() {
-                scan.result_bytes_max = Some(answer_bytes(request) as u64);
+                scan.result_bytes_max = Some(shape.bytes as u64);
             }
             clip(&mut scan, &region);
             let rows = region.table.scan(&scan).map_err(failure::of_store)?;
             (Source::Stored(Box::new(rows)), Some(region))
         }
     };
-    Ok(node.scanners.prepare(source, region, node.name.start_code))
+    Ok(node.scanners.prepare(source, shape, region, node.name.start_code))
 }
 
 /// Leaves only the rows of the region.
@@ -190,12 +195,11 @@ fn answer_bytes(request: &pb::ScanRequest) -> usize {
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     pieces: usize,
-    bytes: usize,
+    shape: Shape,
     /// Rows that the whole scan still wants; `None` for all.
     rows: Option<usize>,
     /// When to send a heartbeat; `None` if the client does not know them.
     deadline: Option<Instant>,
-    cursor: bool,
     metrics: bool,
 }
 
@@ -210,7 +214,7 @@ struct Answer {
 }
 
 impl Wanted {
-    fn of(request: &pb::ScanRequest, timeout_ms: u32, lease: Duration) -> Self {
+    fn of(request: &pb::ScanRequest, shape: Shape, timeout_ms: u32, lease: Duration) -> Self {
         let default_pieces = u32::from(!request.close_scanner());
         let waits = match timeout_ms {
             0 => lease,
@@ -219,16 +223,15 @@ impl Wanted {
         let rows = request.limit_of_rows();
         Self {
             pieces: request.number_of_rows.unwrap_or(default_pieces) as usize,
-            bytes: answer_bytes(request),
+            shape,
             rows: (rows > 0).then_some(rows as usize),
             deadline: request.client_handles_heartbeats().then(|| Instant::now() + waits / 2),
-            cursor: request.scan.as_ref().is_some_and(|scan| scan.need_cursor_result()),
             metrics: request.track_scan_metrics(),
         }
     }
 
     fn answer(&self, work: &mut Work, form: CellForm) -> Result<Answer, Exception> {
-        let goal = Goal { pieces: self.pieces, bytes: self.bytes, rows: self.rows, deadline: self.deadline };
+        let goal = Goal { pieces: self.pieces, bytes: self.shape.bytes, rows: self.rows, deadline: self.deadline };
         let filtered_before = std::mem::take(&mut work.filtered);
         let in_time = self.pieces == 0 || work.fill(&goal)?;
         let filtered = filtered_before + std::mem::take(&mut work.filtered);
@@ -260,11 +263,14 @@ impl Wanted {
     /// Takes the results that fit from those that are ready, with their bytes and complete rows.
     fn take(&self, work: &mut Work) -> (Vec<Piece>, usize, usize) {
         let (mut pieces, mut bytes, mut rows) = (Vec::new(), 0, 0);
-        while pieces.len() < self.pieces && bytes < self.bytes && self.rows.is_none_or(|limit| rows < limit) {
+        while pieces.len() < self.pieces && bytes < self.shape.bytes && self.rows.is_none_or(|limit| rows < limit) {
             let Some(piece) = work.ready.pop_front() else { break };
             bytes += piece.bytes;
             rows += usize::from(!piece.partial);
             pieces.push(piece);
+            if piece.partial && !self.shape.batched {
+                break;
+            }
         }
         (pieces, bytes, rows)
     }
@@ -279,11 +285,11 @@ impl Wanted {
         let small = self.pieces < AHEAD_PIECES_MIN;
         let goal = Goal {
             pieces: self.pieces.max(AHEAD_PIECES_MIN),
-            bytes: if small { self.bytes.min(AHEAD_BYTES_SMALL) } else { self.bytes },
+            bytes: if small { self.shape.bytes.min(AHEAD_BYTES_SMALL) } else { self.shape.bytes },
             rows: self.rows,
             deadline: self.deadline,
         };
-        let (pieces, bytes) = (self.pieces, self.bytes);
+        let (pieces, bytes) = (self.pieces, self.shape.bytes);
         let enough = |work: &Work| work.ended || work.ready.len() >= pieces || work.ready_bytes() >= bytes;
         // Who works on the scanner at this moment is the next call: too late to prepare anything.
         let idle = scanner.region.is_some() && scanner.work.try_lock().is_some_and(|work| !enough(&work));

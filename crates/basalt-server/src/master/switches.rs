@@ -67,12 +67,12 @@ pub(super) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
         "RunCatalogScan" => Reply::of(&pb::RunCatalogScanResponse { scan_result: Some(0) }),
         "EnableCatalogJanitor" => enable_janitor(switches, incoming),
         "IsCatalogJanitorEnabled" => {
-            Reply::of(&pb::IsCatalogJanitorEnabledResponse { value: Some(switches.janitor.load(SeqCst)) })
+            Reply::of(&pb::IsCatalogJanitorEnabledResponse { value: switches.janitor.load(SeqCst) })
         }
         "RunCleanerChore" => Reply::of(&pb::RunCleanerChoreResponse { cleaner_chore_ran: true }),
         "SetCleanerChoreRunning" => set_cleaner(switches, incoming),
         "IsCleanerChoreEnabled" => {
-            Reply::of(&pb::IsCleanerChoreEnabledResponse { value: Some(switches.cleaner.load(SeqCst)) })
+            Reply::of(&pb::IsCleanerChoreEnabledResponse { value: switches.cleaner.load(SeqCst) })
         }
         "SwitchSnapshotCleanup" => set_snapshot_cleanup(switches, incoming),
         "IsSnapshotCleanupEnabled" => {

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.BufferedMutator;
@@ -47,15 +46,7 @@ public final class RpcBench {
   }
 
   public static void main(String[] args) throws Exception {
-    Configuration configuration = HBaseConfiguration.create();
-    String[] server = args[0].split(":", 2);
-    if (server[0].equals("zk")) {
-      configuration.set("hbase.zookeeper.quorum", server[1].split(":")[0]);
-      configuration.set("hbase.zookeeper.property.clientPort", server[1].split(":")[1]);
-    } else {
-      configuration.set("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.RpcConnectionRegistry");
-      configuration.set("hbase.client.bootstrap.servers", server[1]);
-    }
+    Configuration configuration = ClientCheck.configuration(args[0], List.of());
     try (Connection connection = ConnectionFactory.createConnection(configuration)) {
       RpcBench bench = new RpcBench(connection, Integer.parseInt(args[1]));
       bench.load();

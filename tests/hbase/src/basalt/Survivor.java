@@ -76,7 +76,7 @@ public final class Survivor {
   }
 
   private void run() throws Exception {
-    Configuration configuration = ClientCheck.configuration("127.0.0.1:" + port, List.of());
+    Configuration configuration = ClientCheck.configuration("rpc:127.0.0.1:" + port, List.of());
     configuration.setInt("hbase.client.retries.number", 40);
     TableName name = TableName.valueOf("survivor");
     AtomicBoolean over = new AtomicBoolean();
