@@ -28,7 +28,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ready = value("--ready-file").ok_or("no --ready-file")?;
     std::fs::write(format!("{ready}.new"), server.address().to_string())?;
     std::fs::rename(format!("{ready}.new"), ready)?;
-    runtime.block_on(async { signal(SignalKind::terminate())?.recv().await.ok_or(std::io::ErrorKind::BrokenPipe.into()) })
+    runtime
+        .block_on(async {
+            signal(SignalKind::terminate())?.recv().await.ok_or(std::io::ErrorKind::BrokenPipe.into())
+        })
         .map_err(|error: std::io::Error| error)?;
     server.stop();
     db.close()?;

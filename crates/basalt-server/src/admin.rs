@@ -30,7 +30,8 @@ pub(crate) fn call(node: &Arc<Node>, method: &str, incoming: &Incoming) -> Optio
         }),
         "UpdateConfiguration" => Reply::empty(),
         "GetLogEntries" => Reply::of(&pb::LogEntry {
-            log_class_name: "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses".to_owned(),
+            log_class_name: "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses"
+                .to_owned(),
             log_message: Default::default(),
         }),
         _ => return None,
@@ -69,7 +70,11 @@ fn flush(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
         region.table.flush().map_err(failure::of_store)?;
     }
     let last_flush_time = u64::try_from(node.db.now_ms()).unwrap_or(0);
-    Reply::of(&pb::FlushRegionResponse { last_flush_time, flushed: Some(true), wrote_flush_wal_marker: Some(false) })
+    Reply::of(&pb::FlushRegionResponse {
+        last_flush_time,
+        flushed: Some(true),
+        wrote_flush_wal_marker: Some(false),
+    })
 }
 
 /// Begins a compaction; the client asks for the state of the region until it is over.

@@ -13,10 +13,8 @@ use crate::node::Node;
 use crate::{admin, client, master, registry};
 
 /// The codecs that the header may name; both have the same layout for cells without tags.
-const CODECS: [&str; 2] = [
-    "org.apache.hadoop.hbase.codec.KeyValueCodec",
-    "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags",
-];
+const CODECS: [&str; 2] =
+    ["org.apache.hadoop.hbase.codec.KeyValueCodec", "org.apache.hadoop.hbase.codec.KeyValueCodecWithTags"];
 
 /// What the header of a connection chose.
 pub(crate) struct Context {

@@ -106,7 +106,9 @@ impl Input {
             let idle = !began && self.buffer.is_empty();
             let read = match idle {
                 true => self.reader.read_buf(&mut self.buffer).await?,
-                false => timeout(STALL, self.reader.read_buf(&mut self.buffer)).await.map_err(|_| End::Gone)??,
+                false => {
+                    timeout(STALL, self.reader.read_buf(&mut self.buffer)).await.map_err(|_| End::Gone)??
+                }
             };
             if read == 0 {
                 return if idle { Ok(None) } else { Err(End::Gone) };
@@ -211,9 +213,8 @@ impl Calls {
             )));
         }
         let (frame, share) = self.read_frame(input, len as usize).await?;
-        let request = Request::decode(frame).map_err(|error| {
-            End::Refused(Exception::new(exception::FATAL_CONNECTION, error.to_string()))
-        })?;
+        let request = Request::decode(frame)
+            .map_err(|error| End::Refused(Exception::new(exception::FATAL_CONNECTION, error.to_string())))?;
         let call = Call { _place: place, _request: share };
         let alone = input.buffer.is_empty() && places.available_permits() + 1 == CALLS_MAX as usize;
         if alone && call::is_short(&self.node, &self.context, &request) {
@@ -280,7 +281,11 @@ async fn send(writer: &mut OwnedWriteHalf, response: &Response) -> io::Result<()
     writer.write_all(&response.cells).await
 }
 
-async fn write_answers(mut writer: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Outgoing>, flow: Arc<Flow>) {
+async fn write_answers(
+    mut writer: OwnedWriteHalf,
+    mut queue: mpsc::UnboundedReceiver<Outgoing>,
+    flow: Arc<Flow>,
+) {
     let mut together = BytesMut::with_capacity(TOGETHER_BYTES);
     while let Some(first) = queue.recv().await {
         let mut bytes = 0;

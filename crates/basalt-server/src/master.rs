@@ -21,7 +21,9 @@ pub(crate) use cluster::region_loads_of;
 pub(crate) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Result<Reply, Exception>> {
     Some(match method {
         "IsMasterRunning" => Reply::of(&pb::IsMasterRunningResponse { is_master_running: true }),
-        "IsMasterInMaintenanceMode" => Reply::of(&pb::IsInMaintenanceModeResponse { in_maintenance_mode: false }),
+        "IsMasterInMaintenanceMode" => {
+            Reply::of(&pb::IsInMaintenanceModeResponse { in_maintenance_mode: false })
+        }
         "getProcedureResult" => procedures::result(node, incoming),
         "GetProcedures" => Reply::of(&pb::GetProceduresResponse::default()),
         "GetLocks" => Reply::of(&pb::GetLocksResponse::default()),
@@ -50,10 +52,14 @@ pub(crate) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
         "ListTableDescriptorsByNamespace" => namespaces::table_descriptors(node, incoming),
         "ListTableNamesByNamespace" => namespaces::table_names(node, incoming),
         "GetClusterStatus" => cluster::status(node, incoming),
-        "ListDecommissionedRegionServers" => Reply::of(&pb::ListDecommissionedRegionServersResponse::default()),
+        "ListDecommissionedRegionServers" => {
+            Reply::of(&pb::ListDecommissionedRegionServersResponse::default())
+        }
         "ListReplicationPeers" => Reply::of(&pb::ListReplicationPeersResponse::default()),
         "GetCompletedSnapshots" => Reply::of(&pb::GetCompletedSnapshotsResponse::default()),
-        "getLastMajorCompactionTimestamp" => Reply::of(&pb::MajorCompactionTimestampResponse { compaction_timestamp: 0 }),
+        "getLastMajorCompactionTimestamp" => {
+            Reply::of(&pb::MajorCompactionTimestampResponse { compaction_timestamp: 0 })
+        }
         "getSecurityCapabilities" => Reply::of(&pb::SecurityCapabilitiesResponse {
             capabilities: vec![pb::security_capabilities_response::Capability::SimpleAuthentication as i32],
         }),

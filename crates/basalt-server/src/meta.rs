@@ -63,7 +63,8 @@ impl MetaRow {
         self.cells.retain(|cell| {
             let columns = wanted.get(cell.family.as_bytes());
             wanted.is_empty()
-                || columns.is_some_and(|columns| columns.is_empty() || columns.contains(cell.qualifier.as_bytes()))
+                || columns
+                    .is_some_and(|columns| columns.is_empty() || columns.contains(cell.qualifier.as_bytes()))
         });
         if !options.time_range.contains(self.timestamp) {
             self.cells.clear();
@@ -124,10 +125,17 @@ pub(crate) fn scan(node: &Node, scan: &Scan) -> Result<VecDeque<MetaRow>, Except
 
 fn check(options: &basalt_model::operation::ReadOptions) -> Result<(), Exception> {
     if options.filter.is_some() {
-        return Err(Exception::refused("filters are not evaluated on hbase:meta, which this server makes up"));
+        return Err(Exception::refused(
+            "filters are not evaluated on hbase:meta, which this server makes up",
+        ));
     }
     let known = [INFO, TABLE, "rep_barrier", "ns"];
-    match options.columns.families().keys().find(|family| !known.iter().any(|known| known.as_bytes() == &family[..])) {
+    match options
+        .columns
+        .families()
+        .keys()
+        .find(|family| !known.iter().any(|known| known.as_bytes() == &family[..]))
+    {
         None => Ok(()),
         Some(family) => Err(Exception::new(
             exception::NO_SUCH_FAMILY,
@@ -145,7 +153,8 @@ fn rows(node: &Node, table: &[u8], all: bool) -> Result<Vec<MetaRow>, Exception>
             continue;
         }
         // A table that is dropped meanwhile has no rows.
-        let (Ok(enabled), Ok(regions)) = (node.db.is_table_enabled(id), node.regions_of(&descriptor.name)) else {
+        let (Ok(enabled), Ok(regions)) = (node.db.is_table_enabled(id), node.regions_of(&descriptor.name))
+        else {
             continue;
         };
         rows.push(state_row(node, text, enabled));

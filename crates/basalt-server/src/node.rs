@@ -91,5 +91,12 @@ impl Node {
 fn cluster_id(identity: u64) -> String {
     let high = identity.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ identity;
     let (high, low) = (high & !0xf000 | 0x4000, identity & (u64::MAX >> 2) | 1 << 63);
-    format!("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xffff, high & 0xffff, low >> 48, low & 0xffff_ffff_ffff)
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
 }

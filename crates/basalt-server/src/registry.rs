@@ -12,11 +12,18 @@ use crate::node::Node;
 pub(crate) fn call(node: &Node, method: &str) -> Option<Result<Reply, Exception>> {
     Some(match method {
         "GetClusterId" => Reply::of(&pb::GetClusterIdResponse { cluster_id: Some(node.cluster_id.clone()) }),
-        "GetActiveMaster" => Reply::of(&pb::GetActiveMasterResponse { server_name: Some(node.name.message()) }),
+        "GetActiveMaster" => {
+            Reply::of(&pb::GetActiveMasterResponse { server_name: Some(node.name.message()) })
+        }
         "GetMasters" => Reply::of(&pb::GetMastersResponse {
-            master_servers: vec![pb::GetMastersResponseEntry { server_name: node.name.message(), is_active: true }],
+            master_servers: vec![pb::GetMastersResponseEntry {
+                server_name: node.name.message(),
+                is_active: true,
+            }],
         }),
-        "GetBootstrapNodes" => Reply::of(&pb::GetBootstrapNodesResponse { server_name: vec![node.name.message()] }),
+        "GetBootstrapNodes" => {
+            Reply::of(&pb::GetBootstrapNodesResponse { server_name: vec![node.name.message()] })
+        }
         "GetMetaRegionLocations" => Reply::of(&meta_locations(node)),
         _ => return None,
     })

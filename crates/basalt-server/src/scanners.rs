@@ -260,7 +260,8 @@ impl Work {
                 break true;
             }
             looks += 1;
-            if looks % ROWS_PER_LOOK == 0 && goal.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if looks % ROWS_PER_LOOK == 0 && goal.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            {
                 break false;
             }
             match self.read_one(goal.deadline)? {
@@ -291,7 +292,8 @@ impl Work {
                 let filtered = &mut self.filtered;
                 let mut pause = || {
                     *filtered += 1;
-                    *filtered % ROWS_PER_LOOK == 0 && deadline.is_some_and(|deadline| Instant::now() >= deadline)
+                    *filtered % ROWS_PER_LOOK == 0
+                        && deadline.is_some_and(|deadline| Instant::now() >= deadline)
                 };
                 match rows.step(&mut pause).map_err(failure::of_store)? {
                     Step::Row(row) => (encode(row.cells(), &mut self.buffer), row.is_partial()),

@@ -136,10 +136,7 @@ impl Server {
         };
         format!(
             "<configuration>\n{}{}</configuration>\n",
-            property(
-                "hbase.client.registry.impl",
-                "org.apache.hadoop.hbase.client.RpcConnectionRegistry"
-            ),
+            property("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.RpcConnectionRegistry"),
             property("hbase.client.bootstrap.servers", &self.address.to_string()),
         )
     }

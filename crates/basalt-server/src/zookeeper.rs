@@ -17,7 +17,12 @@ use crate::node::Node;
 /// Clients send a ping in every third part of their session's time, which is 3 minutes at most.
 const IDLE: Duration = Duration::from_secs(200);
 
-pub(crate) async fn accept(listener: TcpListener, node: Arc<Node>, mut stopped: watch::Receiver<bool>, most: usize) {
+pub(crate) async fn accept(
+    listener: TcpListener,
+    node: Arc<Node>,
+    mut stopped: watch::Receiver<bool>,
+    most: usize,
+) {
     let nodes: Arc<[zookeeper::Node]> = nodes(&node).into();
     loop {
         let accepted = tokio::select! {

@@ -61,7 +61,9 @@ pub(crate) fn comparator(message: pb::Comparator) -> Result<Comparator, Exceptio
             Comparator::Long(i64::from_be_bytes(number))
         }
         "NullComparator" => Comparator::Null,
-        "SubstringComparator" => Comparator::Substring(payload::<pb::SubstringComparator>(&class, bytes)?.substr),
+        "SubstringComparator" => {
+            Comparator::Substring(payload::<pb::SubstringComparator>(&class, bytes)?.substr)
+        }
         "RegexStringComparator" => Comparator::Regex(pattern(&payload(&class, bytes)?)?),
         _ => return Err(Exception::refused(format!("comparator {class} is not known to this server"))),
     })
@@ -90,7 +92,9 @@ fn pattern(message: &pb::RegexStringComparator) -> Result<String, Exception> {
     let (text, flags) = (&message.pattern, message.pattern_flags);
     let known = UNIX_LINES | CASE_INSENSITIVE | COMMENTS | MULTILINE | LITERAL | DOTALL | UNICODE_CASE;
     if flags & !known != 0 {
-        return Err(Exception::refused(format!("flags {flags:#x} of regular expression {text:?} are not known")));
+        return Err(Exception::refused(format!(
+            "flags {flags:#x} of regular expression {text:?} are not known"
+        )));
     }
     let mut written = String::new();
     for (flag, letter) in [(CASE_INSENSITIVE, 'i'), (COMMENTS, 'x'), (MULTILINE, 'm')] {

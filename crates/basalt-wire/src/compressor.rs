@@ -43,7 +43,9 @@ impl Compressor {
             _ => {
                 return Err(Exception::new(
                     exception::UNSUPPORTED_COMPRESSOR,
-                    format!("{class} is not known; expected GzipCodec, DefaultCodec, SnappyCodec or Lz4Codec"),
+                    format!(
+                        "{class} is not known; expected GzipCodec, DefaultCodec, SnappyCodec or Lz4Codec"
+                    ),
                 ));
             }
         })
@@ -52,12 +54,16 @@ impl Compressor {
     /// Packs a block.
     pub fn compress(self, raw: &[u8]) -> Bytes {
         match self {
-            Self::Gzip => deflated(raw, |packer, raw, out| packer.gzip_compress(raw, out), |packer, len| {
-                packer.gzip_compress_bound(len)
-            }),
-            Self::Zlib => deflated(raw, |packer, raw, out| packer.zlib_compress(raw, out), |packer, len| {
-                packer.zlib_compress_bound(len)
-            }),
+            Self::Gzip => deflated(
+                raw,
+                |packer, raw, out| packer.gzip_compress(raw, out),
+                |packer, len| packer.gzip_compress_bound(len),
+            ),
+            Self::Zlib => deflated(
+                raw,
+                |packer, raw, out| packer.zlib_compress(raw, out),
+                |packer, len| packer.zlib_compress_bound(len),
+            ),
             Self::Snappy => chunked(raw, |chunk| {
                 snap::raw::Encoder::new().compress_vec(chunk).expect("a chunk is short enough for snappy")
             }),
@@ -80,7 +86,8 @@ impl Compressor {
     }
 }
 
-type Deflate = fn(&mut libdeflater::Compressor, &[u8], &mut [u8]) -> Result<usize, libdeflater::CompressionError>;
+type Deflate =
+    fn(&mut libdeflater::Compressor, &[u8], &mut [u8]) -> Result<usize, libdeflater::CompressionError>;
 type Inflate =
     fn(&mut libdeflater::Decompressor, &[u8], &mut [u8]) -> Result<usize, libdeflater::DecompressionError>;
 

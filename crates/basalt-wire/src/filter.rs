@@ -5,7 +5,7 @@
 use basalt_model::filter::{ColumnOffset, CompareOp, Filter, FuzzyKey, RowRange, SingleColumnValue};
 use bytes::Bytes;
 
-use crate::comparator::{compare_op, comparator, payload, simple_name};
+use crate::comparator::{comparator, compare_op, payload, simple_name};
 use crate::exception::Exception;
 use crate::pb;
 
@@ -28,15 +28,18 @@ fn nested(message: pb::Filter, depth: usize) -> Result<Filter, Exception> {
         "SkipFilter" => {
             Filter::Skip(Box::new(nested(payload::<pb::SkipFilter>(&class, bytes)?.filter, depth + 1)?))
         }
-        "WhileMatchFilter" => {
-            Filter::WhileMatch(Box::new(nested(payload::<pb::WhileMatchFilter>(&class, bytes)?.filter, depth + 1)?))
-        }
+        "WhileMatchFilter" => Filter::WhileMatch(Box::new(nested(
+            payload::<pb::WhileMatchFilter>(&class, bytes)?.filter,
+            depth + 1,
+        )?)),
         "RowFilter" => {
-            let (op, comparator) = comparison(payload::<pb::RowFilter>(&class, bytes)?.compare_filter, &class)?;
+            let (op, comparator) =
+                comparison(payload::<pb::RowFilter>(&class, bytes)?.compare_filter, &class)?;
             Filter::Row { op, comparator }
         }
         "FamilyFilter" => {
-            let (op, comparator) = comparison(payload::<pb::FamilyFilter>(&class, bytes)?.compare_filter, &class)?;
+            let (op, comparator) =
+                comparison(payload::<pb::FamilyFilter>(&class, bytes)?.compare_filter, &class)?;
             Filter::Family { op, comparator }
         }
         "QualifierFilter" => {
@@ -45,7 +48,8 @@ fn nested(message: pb::Filter, depth: usize) -> Result<Filter, Exception> {
             Filter::Qualifier { op, comparator }
         }
         "ValueFilter" => {
-            let (op, comparator) = comparison(payload::<pb::ValueFilter>(&class, bytes)?.compare_filter, &class)?;
+            let (op, comparator) =
+                comparison(payload::<pb::ValueFilter>(&class, bytes)?.compare_filter, &class)?;
             Filter::Value { op, comparator }
         }
         "SingleColumnValueFilter" => single_column(payload(&class, bytes)?, false)?,
@@ -93,7 +97,9 @@ fn plain(name: &str, class: &str, bytes: Option<Bytes>) -> Result<Filter, Except
             let message: pb::TimestampsFilter = payload(class, bytes)?;
             Filter::Timestamps { can_hint: message.can_hint(), timestamps: message.timestamps }
         }
-        "RandomRowFilter" => Filter::RandomRow { chance: payload::<pb::RandomRowFilter>(class, bytes)?.chance },
+        "RandomRowFilter" => {
+            Filter::RandomRow { chance: payload::<pb::RandomRowFilter>(class, bytes)?.chance }
+        }
         // Of HBase's tests, and of its PerformanceEvaluation: no row passes.
         "FilterAllFilter" => Filter::RandomRow { chance: -1.0 },
         "MultiRowRangeFilter" => ranges(payload(class, bytes)?),

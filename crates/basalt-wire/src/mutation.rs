@@ -5,12 +5,13 @@
 use basalt_model::filter::Comparator;
 use basalt_model::operation::{DeletePart, NewCell};
 use basalt_model::{
-    Append, CellType, CheckAndMutate, Condition, Delete, Durability, Increment, LATEST_TIMESTAMP, Mutation, Put,
+    Append, CellType, CheckAndMutate, Condition, Delete, Durability, Increment, LATEST_TIMESTAMP, Mutation,
+    Put,
 };
 use bytes::Bytes;
 
 use crate::cell_block::{CellReader, WireCell};
-use crate::comparator::{compare_op, comparator};
+use crate::comparator::{comparator, compare_op};
 use crate::exception::Exception;
 use crate::read::time_range;
 use crate::{filter, pb};
@@ -83,7 +84,10 @@ pub fn skip(message: &pb::MutationProto, cells: &mut CellReader) -> Result<(), E
 }
 
 /// The condition of a message, with the changes that it guards.
-pub fn check_and_mutate(message: pb::Condition, mutations: Vec<Mutation>) -> Result<CheckAndMutate, Exception> {
+pub fn check_and_mutate(
+    message: pb::Condition,
+    mutations: Vec<Mutation>,
+) -> Result<CheckAndMutate, Exception> {
     let condition = match message.filter {
         Some(message) => Condition::Filter(filter::decode(message)?),
         None => Condition::Value {
@@ -123,9 +127,13 @@ fn attribute<'a>(message: &'a pb::MutationProto, name: &str) -> Option<&'a Bytes
 
 fn ttl(message: &pb::MutationProto) -> Result<Option<u64>, Exception> {
     let Some(value) = attribute(message, TTL) else { return Ok(None) };
-    let millis = <[u8; 8]>::try_from(&value[..]).map(i64::from_be_bytes).ok().and_then(|ms| u64::try_from(ms).ok());
+    let millis =
+        <[u8; 8]>::try_from(&value[..]).map(i64::from_be_bytes).ok().and_then(|ms| u64::try_from(ms).ok());
     millis.map(Some).ok_or_else(|| {
-        Exception::refused(format!("attribute {TTL} has {} bytes; expected 8, a number of milliseconds", value.len()))
+        Exception::refused(format!(
+            "attribute {TTL} has {} bytes; expected 8, a number of milliseconds",
+            value.len()
+        ))
     })
 }
 
@@ -162,7 +170,12 @@ fn delete_type(number: Option<i32>) -> Result<CellType, Exception> {
     })
 }
 
-fn put(row: Bytes, cells: Vec<WireCell>, timestamp: Option<i64>, ttl_ms: Option<u64>) -> Result<Mutation, Exception> {
+fn put(
+    row: Bytes,
+    cells: Vec<WireCell>,
+    timestamp: Option<i64>,
+    ttl_ms: Option<u64>,
+) -> Result<Mutation, Exception> {
     if cells.iter().any(|cell| cell.cell_type.is_delete()) {
         return Err(Exception::refused("a put holds a delete marker"));
     }
@@ -171,7 +184,12 @@ fn put(row: Bytes, cells: Vec<WireCell>, timestamp: Option<i64>, ttl_ms: Option<
     put.cells.reserve_exact(cells.len());
     for cell in cells {
         let timestamp = cell.given_timestamp().or(timestamp);
-        put.cells.push(NewCell { family: cell.family, qualifier: cell.qualifier, timestamp, value: cell.value });
+        put.cells.push(NewCell {
+            family: cell.family,
+            qualifier: cell.qualifier,
+            timestamp,
+            value: cell.value,
+        });
     }
     Ok(Mutation::Put(put))
 }

@@ -129,7 +129,10 @@ mod tests {
     fn what_a_scan_says() {
         let message = pb::Scan {
             column: vec![pb::Column { family: "f".into(), qualifier: vec!["q".into()] }],
-            attribute: vec![pb::NameBytesPair { name: RAW.to_owned(), value: Some(Bytes::from_static(b"\xff")) }],
+            attribute: vec![pb::NameBytesPair {
+                name: RAW.to_owned(),
+                value: Some(Bytes::from_static(b"\xff")),
+            }],
             start_row: Some("b".into()),
             include_start_row: Some(false),
             reversed: Some(true),

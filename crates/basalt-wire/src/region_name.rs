@@ -101,17 +101,8 @@ mod tests {
 
     #[test]
     fn meta_rows_are_ordered_by_their_parts() {
-        let sorted: [&[u8]; 9] = [
-            b"t",
-            b"t,,1",
-            b"t,!,1",
-            b"t,a,1",
-            b"t,a,2",
-            b"t,a!b,1",
-            b"t,a,b,1",
-            b"t!",
-            b"t!,,1",
-        ];
+        let sorted: [&[u8]; 9] =
+            [b"t", b"t,,1", b"t,!,1", b"t,a,1", b"t,a,2", b"t,a!b,1", b"t,a,b,1", b"t!", b"t!,,1"];
         for (i, a) in sorted.iter().enumerate() {
             for (j, b) in sorted.iter().enumerate() {
                 assert_eq!(compare_meta_rows(a, b), i.cmp(&j), "{} {}", a.escape_ascii(), b.escape_ascii());

@@ -32,7 +32,9 @@ pub fn of_cells<'a>(
             }
             pb::Result { associated_cell_count: Some(count), stale: Some(false), ..Default::default() }
         }
-        CellForm::Inline => pb::Result { cell: cells.map(|cell| inline(&cell)).collect(), ..Default::default() },
+        CellForm::Inline => {
+            pb::Result { cell: cells.map(|cell| inline(&cell)).collect(), ..Default::default() }
+        }
     }
 }
 

@@ -91,7 +91,8 @@ fn pair(name: &str, value: &str) -> pb::BytesBytesPair {
 
 /// The table `hbase:meta`, as clients may ask for it.
 pub fn meta_descriptor() -> TableDescriptor {
-    let family = |name: &str| FamilyDescriptor { in_memory: true, versions_max: 3, ..FamilyDescriptor::new(name) };
+    let family =
+        |name: &str| FamilyDescriptor { in_memory: true, versions_max: 3, ..FamilyDescriptor::new(name) };
     let meta = TableDescriptor::new(TableName::new("hbase", "meta"));
     meta.family(family("info")).family(family("table"))
 }

@@ -75,10 +75,14 @@ fn good_frames() -> Vec<Vec<u8>> {
         };
         cell_block::encode_cell(&cell, &mut cells);
     }
-    let put = pb::MutationProto { mutate_type: Some(2), associated_cell_count: Some(1), ..Default::default() };
+    let put =
+        pb::MutationProto { mutate_type: Some(2), associated_cell_count: Some(1), ..Default::default() };
     let action = |index| pb::Action { index: Some(index), mutation: Some(put.clone()), ..Default::default() };
-    let region_action =
-        pb::RegionAction { region: region.clone(), action: (0..3).map(action).collect(), ..Default::default() };
+    let region_action = pb::RegionAction {
+        region: region.clone(),
+        action: (0..3).map(action).collect(),
+        ..Default::default()
+    };
     let multi = pb::MultiRequest { region_action: vec![region_action], ..Default::default() };
     let prefix = pb::Filter {
         name: "org.apache.hadoop.hbase.filter.PrefixFilter".to_owned(),
@@ -91,9 +95,18 @@ fn good_frames() -> Vec<Vec<u8>> {
     };
     let scan = pb::Scan { filter: Some(filter.clone()), max_versions: Some(3), ..Default::default() };
     let scan = pb::ScanRequest { region: Some(region.clone()), scan: Some(scan), ..Default::default() };
-    let get = pb::GetRequest { region, get: pb::Get { row: "r1".into(), filter: Some(filter.clone()), ..Default::default() } };
+    let get = pb::GetRequest {
+        region,
+        get: pb::Get { row: "r1".into(), filter: Some(filter.clone()), ..Default::default() },
+    };
     let packed = Compressor::Snappy.compress(&cells);
-    vec![frame(&multi, &cells), frame(&multi, &packed), frame(&scan, b""), frame(&get, b""), frame(&filter, b"")]
+    vec![
+        frame(&multi, &cells),
+        frame(&multi, &packed),
+        frame(&scan, b""),
+        frame(&get, b""),
+        frame(&filter, b""),
+    ]
 }
 
 #[test]

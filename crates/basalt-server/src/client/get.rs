@@ -23,7 +23,12 @@ pub(super) fn call(node: &Node, context: &Context, incoming: &Incoming) -> Resul
     Ok(Reply::with_cells(&pb::GetResponse { result: Some(result) }, cells))
 }
 
-fn of_meta(node: &Node, message: pb::Get, form: CellForm, cells: &mut BytesMut) -> Result<pb::Result, Exception> {
+fn of_meta(
+    node: &Node,
+    message: pb::Get,
+    form: CellForm,
+    cells: &mut BytesMut,
+) -> Result<pb::Result, Exception> {
     let existence_only = message.existence_only();
     let row = meta::get(node, &read::get(message)?)?;
     Ok(match existence_only {

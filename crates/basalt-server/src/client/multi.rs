@@ -87,7 +87,11 @@ impl Multi<'_> {
     }
 
     /// Changes of one row that are made together, under a condition or not.
-    fn of_one_row(&mut self, region: &Region, message: pb::RegionAction) -> Result<pb::RegionActionResult, Exception> {
+    fn of_one_row(
+        &mut self,
+        region: &Region,
+        message: pb::RegionAction,
+    ) -> Result<pb::RegionActionResult, Exception> {
         let mut changes = Vec::with_capacity(message.action.len());
         let indices: Vec<Option<u32>> = message.action.iter().map(|action| action.index).collect();
         let mut refused = None;
@@ -151,7 +155,12 @@ impl Multi<'_> {
         Ok(change)
     }
 
-    fn single(&mut self, region: &Region, action: pb::Action, results: &mut Results) -> Result<(), Exception> {
+    fn single(
+        &mut self,
+        region: &Region,
+        action: pb::Action,
+        results: &mut Results,
+    ) -> Result<(), Exception> {
         let index = action.index;
         if self.cells.len() > ANSWER_BYTES_MAX {
             self.skip(&action)?;
@@ -210,7 +219,8 @@ impl Multi<'_> {
         let (indices, mutations): (Vec<_>, Vec<_>) = std::mem::take(&mut results.pending).into_iter().unzip();
         self.node.writes.fetch_add(mutations.len() as u64, Relaxed);
         let table: TableId = region.table.id();
-        let changes: Vec<(TableId, Mutation)> = mutations.into_iter().map(|mutation| (table, mutation)).collect();
+        let changes: Vec<(TableId, Mutation)> =
+            mutations.into_iter().map(|mutation| (table, mutation)).collect();
         match self.node.db.mutate(&changes, durability) {
             Ok(_) => indices.into_iter().for_each(|index| results.push(index, Ok(pb::Result::default()))),
             Err(error) if error.retryable() || changes.len() == 1 => {

@@ -54,7 +54,12 @@ fn under_condition(
 }
 
 /// Makes a change, unless its number says that it was made before. Gives the new values of increments and appends.
-pub(super) fn once(node: &Node, region: &Region, nonce: (u64, u64), change: Change) -> Result<Row, Exception> {
+pub(super) fn once(
+    node: &Node,
+    region: &Region,
+    nonce: (u64, u64),
+    change: Change,
+) -> Result<Row, Exception> {
     node.writes.fetch_add(1, Relaxed);
     let table = region.table.with_durability(change.durability);
     if !answers_with_cells(&change.mutation) {

@@ -140,7 +140,9 @@ fn find(node: &Node, id: u64, request: &pb::ScanRequest) -> Result<Option<Arc<Sc
         }
         return Err(Exception::new(
             exception::UNKNOWN_SCANNER,
-            format!("scanner {id} is not open: it was closed, its lease is over, or the server was started again"),
+            format!(
+                "scanner {id} is not open: it was closed, its lease is over, or the server was started again"
+            ),
         ));
     };
     if let Some(region) = &scanner.region
@@ -231,7 +233,8 @@ impl Wanted {
     }
 
     fn answer(&self, work: &mut Work, form: CellForm) -> Result<Answer, Exception> {
-        let goal = Goal { pieces: self.pieces, bytes: self.shape.bytes, rows: self.rows, deadline: self.deadline };
+        let goal =
+            Goal { pieces: self.pieces, bytes: self.shape.bytes, rows: self.rows, deadline: self.deadline };
         let filtered_before = std::mem::take(&mut work.filtered);
         let in_time = self.pieces == 0 || work.fill(&goal)?;
         let filtered = filtered_before + std::mem::take(&mut work.filtered);
@@ -263,7 +266,10 @@ impl Wanted {
     /// Takes the results that fit from those that are ready, with their bytes and complete rows.
     fn take(&self, work: &mut Work) -> (Vec<Piece>, usize, usize) {
         let (mut pieces, mut bytes, mut rows) = (Vec::new(), 0, 0);
-        while pieces.len() < self.pieces && bytes < self.shape.bytes && self.rows.is_none_or(|limit| rows < limit) {
+        while pieces.len() < self.pieces
+            && bytes < self.shape.bytes
+            && self.rows.is_none_or(|limit| rows < limit)
+        {
             let Some(piece) = work.ready.pop_front() else { break };
             bytes += piece.bytes;
             rows += usize::from(!piece.partial);

@@ -86,7 +86,9 @@ fn load(node: &Node) -> pb::ServerLoad {
 
 /// What is known of the regions of a table; nothing of one that is gone.
 pub(crate) fn region_loads_of(node: &Node, name: &basalt_model::TableName) -> Vec<pb::RegionLoad> {
-    let (Ok(regions), Ok((id, descriptor))) = (node.regions_of(name), node.db.table(name)) else { return Vec::new() };
+    let (Ok(regions), Ok((id, descriptor))) = (node.regions_of(name), node.db.table(name)) else {
+        return Vec::new();
+    };
     let stats = node.db.regions(id).unwrap_or_default();
     let stores = u32::try_from(descriptor.families.len()).unwrap_or(u32::MAX);
     let load = |region: &std::sync::Arc<crate::regions::Region>| {

@@ -58,7 +58,9 @@ pub(super) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
             moves_executed: Some(0),
         }),
         "SetBalancerRunning" => set_balancer(switches, incoming),
-        "IsBalancerEnabled" => Reply::of(&pb::IsBalancerEnabledResponse { enabled: switches.balancer_is_on() }),
+        "IsBalancerEnabled" => {
+            Reply::of(&pb::IsBalancerEnabledResponse { enabled: switches.balancer_is_on() })
+        }
         "Normalize" => Reply::of(&pb::NormalizeResponse { normalizer_ran: true }),
         "SetNormalizerRunning" => set_normalizer(switches, incoming),
         "IsNormalizerEnabled" => {
@@ -75,9 +77,9 @@ pub(super) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
             Reply::of(&pb::IsCleanerChoreEnabledResponse { value: switches.cleaner.load(SeqCst) })
         }
         "SwitchSnapshotCleanup" => set_snapshot_cleanup(switches, incoming),
-        "IsSnapshotCleanupEnabled" => {
-            Reply::of(&pb::IsSnapshotCleanupEnabledResponse { enabled: switches.snapshot_cleanup.load(SeqCst) })
-        }
+        "IsSnapshotCleanupEnabled" => Reply::of(&pb::IsSnapshotCleanupEnabledResponse {
+            enabled: switches.snapshot_cleanup.load(SeqCst),
+        }),
         "SetSplitOrMergeEnabled" => set_split_or_merge(switches, incoming),
         "IsSplitOrMergeEnabled" => is_split_or_merge(switches, incoming),
         _ => return None,
@@ -117,7 +119,9 @@ fn set_snapshot_cleanup(switches: &Switches, incoming: &Incoming) -> Result<Repl
 fn set_split_or_merge(switches: &Switches, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::SetSplitOrMergeEnabledRequest = incoming.decode()?;
     let set = |number: &i32| switches.of_regions(*number).swap(request.enabled, SeqCst);
-    Reply::of(&pb::SetSplitOrMergeEnabledResponse { prev_value: request.switch_types.iter().map(set).collect() })
+    Reply::of(&pb::SetSplitOrMergeEnabledResponse {
+        prev_value: request.switch_types.iter().map(set).collect(),
+    })
 }
 
 fn is_split_or_merge(switches: &Switches, incoming: &Incoming) -> Result<Reply, Exception> {

@@ -31,7 +31,9 @@ impl Wanted {
         // Java matches the whole text; what a client sends may be an alternative at its top.
         let whole = |pattern: &str| {
             let compiled = Regex::new(&format!("^(?:{pattern})$"));
-            compiled.map_err(|error| Exception::refused(format!("the pattern {pattern:?} cannot be read: {error}")))
+            compiled.map_err(|error| {
+                Exception::refused(format!("the pattern {pattern:?} cannot be read: {error}"))
+            })
         };
         Ok(Self {
             names: names.iter().map(table_of).collect::<Result<_, _>>()?,
@@ -71,8 +73,12 @@ pub(super) fn names(node: &Node, incoming: &Incoming) -> Result<Reply, Exception
 pub(super) fn descriptors(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::GetTableDescriptorsRequest = incoming.decode()?;
     let system = request.include_sys_tables();
-    let wanted =
-        Wanted::try_new(&request.table_names, request.regex.as_deref(), request.namespace.as_deref(), system)?;
+    let wanted = Wanted::try_new(
+        &request.table_names,
+        request.regex.as_deref(),
+        request.namespace.as_deref(),
+        system,
+    )?;
     let table_schema = wanted.find(node).iter().map(schema::table_schema).collect();
     Reply::of(&pb::GetTableDescriptorsResponse { table_schema })
 }
@@ -92,7 +98,8 @@ pub(super) fn descriptors_by_state(node: &Node, incoming: &Incoming) -> Result<R
 
 pub(super) fn names_by_state(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::ListTableNamesByStateRequest = incoming.decode()?;
-    let table_names = by_state(node, request.is_enabled).iter().map(|table| table_message(&table.name)).collect();
+    let table_names =
+        by_state(node, request.is_enabled).iter().map(|table| table_message(&table.name)).collect();
     Reply::of(&pb::ListTableNamesByStateResponse { table_names })
 }
 

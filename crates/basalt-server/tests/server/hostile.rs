@@ -68,7 +68,12 @@ fn frames() {
     assert_eq!(class(b"\0\0\0\x06\x05\x08\0\x20\x01\x7f"), "FatalConnectionException");
     // A message that is none costs only the call.
     let get = |param: &[u8]| {
-        let header = pb::RequestHeader { call_id: Some(5), method_name: Some("Get".into()), request_param: Some(true), ..Default::default() };
+        let header = pb::RequestHeader {
+            call_id: Some(5),
+            method_name: Some("Get".into()),
+            request_param: Some(true),
+            ..Default::default()
+        };
         let mut frame = header.encode_length_delimited_to_vec();
         frame.push(param.len() as u8);
         frame.extend_from_slice(param);
@@ -92,7 +97,12 @@ fn noise_harms_nobody_else() {
         region: crate::support::region(&regions[0]),
         get: pb::Get { row: "a".into(), ..Default::default() },
     };
-    let request = pb::RequestHeader { call_id: Some(1), method_name: Some("Get".into()), request_param: Some(true), ..Default::default() };
+    let request = pb::RequestHeader {
+        call_id: Some(1),
+        method_name: Some("Get".into()),
+        request_param: Some(true),
+        ..Default::default()
+    };
     let mut frame = request.encode_length_delimited_to_vec();
     frame.extend_from_slice(&get.encode_length_delimited_to_vec());
     let mut state = 0x2545_f491_4f6c_dd1d_u64;

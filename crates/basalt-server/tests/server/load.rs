@@ -47,7 +47,10 @@ fn many_connections() {
                     ..Default::default()
                 };
                 let (first, cells) = client.scan(&request).unwrap();
-                wrong.fetch_add(u64::from(cells.is_empty() || cells.iter().any(|cell| cell.row != cell.value)), Relaxed);
+                wrong.fetch_add(
+                    u64::from(cells.is_empty() || cells.iter().any(|cell| cell.row != cell.value)),
+                    Relaxed,
+                );
                 if number % 8 != 0 {
                     let close = pb::ScanRequest {
                         scanner_id: first.scanner_id,
@@ -130,7 +133,8 @@ fn a_stop_loses_nothing() {
     let path = dir.path().join("db");
     let open = || basalt_store::Database::open(&path, basalt_store::OpenOptions::create()).unwrap();
     let start = |db: &basalt_store::Database| {
-        basalt_server::Server::start(db.clone(), ServerOptions { port: 0, ..ServerOptions::default() }).unwrap()
+        basalt_server::Server::start(db.clone(), ServerOptions { port: 0, ..ServerOptions::default() })
+            .unwrap()
     };
     let db = open();
     let served = start(&db);

@@ -116,7 +116,8 @@ fn while_a_filter_drops_everything_the_client_hears_a_heartbeat() {
     };
     let mut request = open(&name, 10);
     request.track_scan_metrics = Some(true);
-    request.scan = Some(pb::Scan { filter: Some(nothing), need_cursor_result: Some(true), ..Default::default() });
+    request.scan =
+        Some(pb::Scan { filter: Some(nothing), need_cursor_result: Some(true), ..Default::default() });
     let (response, cells) = client.scan(&request).unwrap();
     assert!(cells.is_empty());
     assert_eq!((response.heartbeat_message, response.more_results_in_region), (Some(true), Some(true)));

@@ -120,9 +120,10 @@ impl Client {
         self.stream.read_exact(&mut frame).ok()?;
         let mut frame = Bytes::from(frame);
         let header = pb::ResponseHeader::decode_length_delimited(&mut frame).unwrap();
-        let refusal = header.exception.as_ref().map(|exception| {
-            exception.exception_class_name().rsplit('.').next().unwrap().to_owned()
-        });
+        let refusal = header
+            .exception
+            .as_ref()
+            .map(|exception| exception.exception_class_name().rsplit('.').next().unwrap().to_owned());
         Some((header.call_id(), refusal.map_or(Ok(frame), Err)))
     }
 
@@ -134,13 +135,21 @@ impl Client {
         Ok((message, frame))
     }
 
-    pub(crate) fn call<M: Message + Default>(&mut self, method: &str, message: &impl Message) -> Result<M, Refusal> {
+    pub(crate) fn call<M: Message + Default>(
+        &mut self,
+        method: &str,
+        message: &impl Message,
+    ) -> Result<M, Refusal> {
         let call_id = self.send(method, message);
         self.answer(call_id).map(|(message, _)| message)
     }
 
     pub(crate) fn put(&mut self, region_name: &Bytes, row: &str, value: &[u8]) -> Result<bool, Refusal> {
-        let request = pb::MutateRequest { region: region(region_name), mutation: put(row, value), ..Default::default() };
+        let request = pb::MutateRequest {
+            region: region(region_name),
+            mutation: put(row, value),
+            ..Default::default()
+        };
         self.call::<pb::MutateResponse>("Mutate", &request).map(|response| response.processed())
     }
 
@@ -153,7 +162,10 @@ impl Client {
         Ok(CellReader::new(block).take(count).unwrap().first().map(|cell| cell.value.clone()))
     }
 
-    pub(crate) fn scan(&mut self, request: &pb::ScanRequest) -> Result<(pb::ScanResponse, Vec<WireCell>), Refusal> {
+    pub(crate) fn scan(
+        &mut self,
+        request: &pb::ScanRequest,
+    ) -> Result<(pb::ScanResponse, Vec<WireCell>), Refusal> {
         let call_id = self.send("Scan", request);
         let (response, block) = self.answer::<pb::ScanResponse>(call_id)?;
         let count: u32 = response.cells_per_result.iter().sum();

@@ -20,8 +20,11 @@ fn a_disabled_table_is_not_served_and_is_found_so_after_a_restart() {
     let (id, _) = served.db.table(&TableName::in_default("t")).unwrap();
     assert!(!served.db.is_table_enabled(id).unwrap());
     // Truncation makes other regions with the same bounds, and enables the table.
-    let truncate =
-        pb::TruncateTableRequest { table_name: table_name("t"), preserve_splits: Some(true), ..Default::default() };
+    let truncate = pb::TruncateTableRequest {
+        table_name: table_name("t"),
+        preserve_splits: Some(true),
+        ..Default::default()
+    };
     master.call::<pb::TruncateTableResponse>("truncateTable", &truncate).unwrap();
     let after = served.regions("t");
     assert_eq!(after.len(), 2);

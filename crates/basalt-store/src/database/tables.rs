@@ -180,9 +180,8 @@ impl NewTable {
 
     fn into_version(self) -> TableVersion {
         let TableEntry { id, descriptor, disabled } = self.entry;
-        let region = |entry: RegionEntry| {
-            Arc::new(RegionVersion::new(entry.id, id, entry.range, entry.dir.into()))
-        };
+        let region =
+            |entry: RegionEntry| Arc::new(RegionVersion::new(entry.id, id, entry.range, entry.dir.into()));
         let regions = self.regions.into_iter().map(region).collect();
         TableVersion { id, descriptor: Arc::new(descriptor), disabled, regions }
     }

@@ -4,7 +4,8 @@ use super::*;
 const ALL: [Compressor; 4] = [Compressor::Gzip, Compressor::Zlib, Compressor::Snappy, Compressor::Lz4];
 
 fn samples() -> Vec<Vec<u8>> {
-    let mixed = (0..100_000_u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> (i % 31)).to_be_bytes()).collect();
+    let mixed =
+        (0..100_000_u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> (i % 31)).to_be_bytes()).collect();
     vec![vec![7], b"row row row".to_vec(), vec![0; 1_000_000], mixed]
 }
 

@@ -46,7 +46,10 @@ fn java_flags_of_patterns() {
 #[test]
 fn fuzzy_masks_of_both_kinds() {
     let pair = |second: &'static [u8]| pb::BytesBytesPair { first: "ab".into(), second: second.into() };
-    let payload = pb::FuzzyRowFilter { fuzzy_keys_data: vec![pair(b"\xff\0"), pair(b"\x02\xff")], is_mask_v2: Some(true) };
+    let payload = pb::FuzzyRowFilter {
+        fuzzy_keys_data: vec![pair(b"\xff\0"), pair(b"\x02\xff")],
+        is_mask_v2: Some(true),
+    };
     let Filter::FuzzyRow { keys } = decode(message("FuzzyRowFilter", &payload)).unwrap() else { panic!() };
     assert_eq!((&keys[0].any[..], &keys[1].any[..]), (&[false, true][..], &[true, false][..]));
 }

@@ -28,14 +28,19 @@ fn a_recorded_request() {
 
 #[test]
 fn recorded_answers() {
-    let put = Response::answer(14, &pb::MutateResponse { processed: Some(true), ..Default::default() }, Bytes::new());
+    let put = Response::answer(
+        14,
+        &pb::MutateResponse { processed: Some(true), ..Default::default() },
+        Bytes::new(),
+    );
     assert_eq!(put.head, hex("00000006 02 080e 02 1001"));
     let result = pb::Result { associated_cell_count: Some(1), stale: Some(false), ..Default::default() };
     let get = pb::GetResponse { result: Some(result) };
     let cells = hex("0000001a 00000010 00000002 0002 7231 01 66 71 00000000000003e8 04 7631");
     let answer = Response::answer(15, &get, cells);
     assert_eq!(answer.head, hex("0000002c 06 080f 1a02 081e 06 0a04 1001 2000"));
-    let id = pb::GetConnectionRegistryResponse { cluster_id: "778e563a-97c0-4c29-ab1a-ef140064aae1".to_owned() };
+    let id =
+        pb::GetConnectionRegistryResponse { cluster_id: "778e563a-97c0-4c29-ab1a-ef140064aae1".to_owned() };
     let registry = Response::answer(PREAMBLE_CALL, &id, Bytes::new());
     assert_eq!(registry.head[..14], hex("0000002e 06 08ffffffff0f 26 0a24"));
 }

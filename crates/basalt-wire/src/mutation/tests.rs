@@ -38,7 +38,10 @@ fn puts_from_the_block() {
         ..Default::default()
     };
     let mut cells = CellReader::new(block);
-    assert_eq!(change(message.clone(), &mut cells).unwrap().mutation, Put::new("r1").add("f", "q", "v1").into());
+    assert_eq!(
+        change(message.clone(), &mut cells).unwrap().mutation,
+        Put::new("r1").add("f", "q", "v1").into()
+    );
     assert!(change(message, &mut cells).is_err(), "no cell is left");
 }
 
@@ -49,17 +52,23 @@ fn deletes_of_every_kind() {
         timestamp,
         ..value(b"", None)
     };
-    let message = inline(MutationType::Delete, vec![part(0, None), part(0, Some(5)), part(1, None), part(3, Some(7))]);
+    let message =
+        inline(MutationType::Delete, vec![part(0, None), part(0, Some(5)), part(1, None), part(3, Some(7))]);
     let expected = Delete::new("r1").newest_version("f", "q").version("f", "q", 5).column("f", "q");
     assert_eq!(mutation(message), expected.family_version("f", 7).into());
-    let whole = pb::MutationProto { column_value: Vec::new(), timestamp: Some(9), ..inline(MutationType::Delete, vec![]) };
+    let whole = pb::MutationProto {
+        column_value: Vec::new(),
+        timestamp: Some(9),
+        ..inline(MutationType::Delete, vec![])
+    };
     assert_eq!(mutation(whole), Delete::up_to("r1", 9).into());
 }
 
 #[test]
 fn increments_and_their_wishes() {
     let mut message = inline(MutationType::Increment, vec![value(b"\0\0\0\0\0\0\0\x05", None)]);
-    message.attribute = vec![pb::NameBytesPair { name: RETURN_RESULTS.to_owned(), value: Some(Bytes::from_static(b"\0")) }];
+    message.attribute =
+        vec![pb::NameBytesPair { name: RETURN_RESULTS.to_owned(), value: Some(Bytes::from_static(b"\0")) }];
     message.nonce = Some(7);
     let found = change(message, &mut CellReader::default()).unwrap();
     assert_eq!(found.mutation, Increment::new("r1").add("f", "q", 5).into());
@@ -84,7 +93,12 @@ fn a_change_has_one_row() {
 
 #[test]
 fn the_empty_value_of_a_condition() {
-    let condition = pb::Condition { row: "r".into(), family: Some("f".into()), qualifier: Some("q".into()), ..Default::default() };
+    let condition = pb::Condition {
+        row: "r".into(),
+        family: Some("f".into()),
+        qualifier: Some("q".into()),
+        ..Default::default()
+    };
     let found = check_and_mutate(condition, Vec::new()).unwrap();
     assert_eq!(found, CheckAndMutate::if_not_exists("r", "f", "q"));
 }

@@ -40,7 +40,8 @@ fn a_table_comes_back_as_it_was_sent() {
         assert!(back.attributes.contains(wanted));
     }
     for (name, value) in SENT {
-        let found = back.column_families[0].attributes.iter().find(|pair| pair.first == name.as_bytes()).unwrap();
+        let found =
+            back.column_families[0].attributes.iter().find(|pair| pair.first == name.as_bytes()).unwrap();
         assert!(found.second.eq_ignore_ascii_case(value.as_bytes()), "{name}: {:?}", found.second);
     }
 }

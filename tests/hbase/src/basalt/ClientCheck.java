@@ -412,6 +412,7 @@ public final class ClientCheck {
     admin.deleteNamespace("shop");
     same("switch", true, admin.balancerSwitch(false, true));
     same("switched", false, admin.isBalancerEnabled());
+    same("switched back", false, admin.balancerSwitch(true, true));
   }
 
   private static Put put(String row, long timestamp, String value) {
