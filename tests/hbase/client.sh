@@ -44,3 +44,6 @@ stop
 
 echo 'Survivor'
 "$here/run.sh" Survivor "$work" "$basalt"
+echo 'Survivor, HBase 3'
+rm -rf "$work/survivor"
+HBASE_LINE=3 "$here/run.sh" Survivor "$work" "$basalt"
