@@ -251,7 +251,7 @@ impl Work {
             return Err(exception);
         }
         let mut complete = self.ready.iter().filter(|piece| !piece.partial).count();
-        let mut looks = 0;
+        let mut looks = 0_u64;
         let in_time = loop {
             let enough = self.ready.len() >= goal.pieces
                 || self.buffer.len() >= goal.bytes
@@ -260,7 +260,8 @@ impl Work {
                 break true;
             }
             looks += 1;
-            if looks % ROWS_PER_LOOK == 0 && goal.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            if looks.is_multiple_of(ROWS_PER_LOOK)
+                && goal.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             {
                 break false;
             }
@@ -292,7 +293,7 @@ impl Work {
                 let filtered = &mut self.filtered;
                 let mut pause = || {
                     *filtered += 1;
-                    *filtered % ROWS_PER_LOOK == 0
+                    filtered.is_multiple_of(ROWS_PER_LOOK)
                         && deadline.is_some_and(|deadline| Instant::now() >= deadline)
                 };
                 match rows.step(&mut pause).map_err(failure::of_store)? {

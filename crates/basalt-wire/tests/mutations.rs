@@ -45,7 +45,7 @@ fn decode_all(frame: Bytes) {
 }
 
 fn frame(message: &impl Message, cells: &[u8]) -> Vec<u8> {
-    let meta = (!cells.is_empty()).then(|| pb::CellBlockMeta { length: Some(cells.len() as u32) });
+    let meta = (!cells.is_empty()).then_some(pb::CellBlockMeta { length: Some(cells.len() as u32) });
     let header = pb::RequestHeader {
         call_id: Some(1),
         method_name: Some("Multi".to_owned()),
