@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-use basalt_model::TableName;
+use basalt_model::{FamilyDescriptor, Put, Scan, TableDescriptor, TableName};
 use basalt_server::ServerOptions;
+use basalt_store::{Database, OpenOptions, RegionStats};
 use basalt_wire::pb;
 use bytes::Bytes;
 
 use crate::support::{region, serve, table_name};
 
 #[test]
-fn a_disabled_table_is_not_served_and_is_found_so_after_a_restart() {
+fn a_disabled_table_is_not_served_and_a_truncated_one_has_other_regions() {
     let served = serve(ServerOptions::default());
     let regions = served.table(&["k"]);
     let mut master = served.client("MasterService");
@@ -90,4 +91,36 @@ fn what_is_not_supported_is_refused_by_name() {
     let mut registry = served.client("ClientMetaService");
     let id: pb::GetClusterIdResponse = registry.call("GetClusterId", &empty).unwrap();
     assert_eq!(id.cluster_id().len(), 36);
+}
+
+#[test]
+fn regions_and_disabled_tables_are_found_again_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let open = || Database::open(&path, OpenOptions::create()).unwrap();
+    let name = TableName::in_default("t");
+    let db = open();
+    let descriptor = TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("f"));
+    let id = db.create_table_split(descriptor.clone(), &["k".into(), "p".into()]).unwrap();
+    assert!(db.create_table_split(descriptor, &["p".into(), "k".into()]).is_err());
+    db.open_table(&name).unwrap().put(Put::new("m").add("f", "q", "v")).unwrap();
+    db.set_table_enabled(id, false).unwrap();
+    let before = db.regions(id).unwrap();
+    db.close().unwrap();
+
+    let db = open();
+    assert!(!db.is_table_enabled(id).unwrap());
+    let ids = |regions: &[RegionStats]| regions.iter().map(|region| region.id).collect::<Vec<_>>();
+    assert_eq!(ids(&db.regions(id).unwrap()), ids(&before));
+    assert_eq!(db.open_table(&name).unwrap().scan(&Scan::new()).unwrap().count(), 1);
+    let empty = db.truncate_table(&name, true).unwrap();
+    db.close().unwrap();
+
+    let db = open();
+    assert!(db.table_by_id(id).is_err());
+    assert!(!db.is_table_enabled(empty).unwrap());
+    let after = db.regions(empty).unwrap();
+    assert_eq!(after.len(), 3);
+    assert!(ids(&after).iter().all(|region| !ids(&before).contains(region)));
+    assert_eq!(db.open_table(&name).unwrap().scan(&Scan::new()).unwrap().count(), 0);
 }
