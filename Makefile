@@ -13,13 +13,14 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help build demo test test-hbase lint fmt bench bench-hfile bench-columnar reference torture fuzz toolchain
+.PHONY: help build demo test test-hbase test-client proto lint fmt bench bench-hfile bench-columnar reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
 	@echo 'make demo       load TPC-H SF 1 and time a dozen queries on it; SF=0.1 for a smaller one'
 	@echo 'make test       all that continuous integration runs: format, lints, tidiness, tests'
 	@echo 'make test-hbase part of it: real HBase reads what Basalt writes (needs a JDK and Maven); SEED=2 for other files'
+	@echo 'make test-client part of it: the HBase client talks to `basalt serve` (needs a JDK and Maven)'
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
@@ -39,6 +40,7 @@ demo: build
 test: toolchain
 	$(CARGO) xtask ci
 	$(MAKE) --no-print-directory test-hbase
+	$(MAKE) --no-print-directory test-client
 
 # Built as a part of the workspace, for the same reason as everything else.
 SEED ?= 1
@@ -49,6 +51,13 @@ test-hbase: toolchain
 	$(CARGO_TARGET_DIR)/release/examples/write_matrix $(HBASE_FILES) $(SEED)
 	@tests/hbase/run.sh ReadFiles $(HBASE_FILES) || { \
 	    echo 'HBase and Basalt disagree; the files are in $(HBASE_FILES), again: make test-hbase SEED=$(SEED)' >&2; exit 1; }
+
+test-client: build
+	tests/hbase/client.sh $(CARGO_TARGET_DIR)/release/basalt
+
+# The code of HBase's messages, from the .proto files; checked in, so that only who changes them compiles a protobuf compiler.
+proto: toolchain
+	$(CARGO) run --release --locked --manifest-path crates/basalt-wire/proto/generate/Cargo.toml
 
 lint: toolchain
 	$(CARGO) xtask lint

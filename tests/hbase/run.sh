@@ -4,9 +4,17 @@
 #
 # Needs a JDK (17 or newer) and, the first time, Maven. Jars stay in ~/.m2; the class path and the classes lie under
 # $BASALT_CACHE/hbase, so that later runs need neither Maven nor a network. JAVA_HEAP (default 1g) is the heap's size.
+# HBASE_LINE=3 takes the client of HBase 3 (pom-3.xml) and of src/ only the programs that are clients.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${BASALT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/basalt}/hbase
+pom=$here/pom.xml
+mapfile -t sources < <(find "$here/src" -name '*.java' | sort)
+if [ "${HBASE_LINE:-2}" = 3 ]; then
+  cache=${cache}3
+  pom=$here/pom-3.xml
+  sources=("$here"/src/basalt/{ClientCheck,Survivor,RpcBench}.java)
+fi
 
 missing() {
   echo "$1 is missing; on Debian or Ubuntu: apt install openjdk-17-jdk-headless maven" >&2
@@ -22,22 +30,21 @@ flock 9
 
 # Does every jar of the recorded class path still exist?
 class_path_holds() {
-  [ -s "$cache/classpath" ] && cmp --silent "$here/pom.xml" "$cache/pom.xml" || return 1
+  [ -s "$cache/classpath" ] && cmp --silent "$pom" "$cache/pom.xml" || return 1
   local jar
   while IFS= read -r -d : jar; do [ -f "$jar" ] || return 1; done < <(printf '%s:' "$(<"$cache/classpath")")
 }
 if ! class_path_holds; then
   command -v mvn >/dev/null || missing mvn
   echo 'asking Maven for HBase (about 150 MB, once)' >&2
-  mvn --quiet --batch-mode -Dstyle.color=never --file "$here/pom.xml" \
+  mvn --quiet --batch-mode -Dstyle.color=never --file "$pom" \
     org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath -Dmdep.outputFile="$cache/classpath.new" >&2
   mv "$cache/classpath.new" "$cache/classpath"
-  cp "$here/pom.xml" "$cache/pom.xml"
+  cp "$pom" "$cache/pom.xml"
   rm -f "$cache/classes.sum"
 fi
 jars=$(<"$cache/classpath")
 
-mapfile -t sources < <(find "$here/src" -name '*.java' | sort)
 sum=$(cat "${sources[@]}" | sha256sum)
 if [ "$sum" != "$(cat "$cache/classes.sum" 2>/dev/null)" ]; then
   rm -rf "$cache/classes"

@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Generate the tables of the TPC-H benchmark as files.
     Tpch(TpchArgs),
+    /// Serve a database to HBase's clients, on the loopback interface, until Ctrl-C or SIGTERM.
+    Serve(ServeArgs),
     /// Verify every checksum and the manifest of a database; changes nothing.
     Check(CheckArgs),
     /// Look into a store file (HFile).
@@ -186,6 +188,21 @@ pub(crate) enum TpchFormat {
     Csv,
     /// The benchmark's own: fields that end in `|`.
     Tbl,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Directory of the database; made when there is none.
+    pub(crate) db: PathBuf,
+    /// Port of all HBase services; 0 for any that is free.
+    #[arg(long, default_value_t = 16_020)]
+    pub(crate) port: u16,
+    /// Also answer, read-only, what clients ask ZooKeeper, on this port; 0 for any that is free.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) zookeeper_port: Option<u16>,
+    /// Write the address to this file once clients can connect.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ready_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod hfile;
 mod load;
 mod output;
 mod progress;
+mod serve;
 mod shell;
 mod source;
 mod sql;
@@ -50,6 +51,7 @@ fn run(line: CommandLine) -> failure::Result<()> {
         Some(Command::Tpch(args)) => tpch::run(&args, &line.shared),
         Some(Command::Hfile(args)) => hfile::run(&args, &line.shared),
         Some(Command::Demo(args)) => demo::run(&args, &line.shared),
+        Some(Command::Serve(args)) => serve::run(&args, &line.shared),
         Some(Command::Check(args)) => check::run(&args, &line.shared),
     }
 }

@@ -23,14 +23,15 @@ use parking_lot::{Mutex, RwLock};
 use crate::commit::CommitLine;
 use crate::env::{Env, LockGuard};
 use crate::error::{Corruption, Error, Result};
+use crate::ids::RegionId;
 use crate::manifest::store::ManifestStore;
-use crate::metrics::{MetricCounters, Metrics, TableStats};
+use crate::metrics::{MetricCounters, Metrics, RegionStats, TableStats};
 use crate::new_file::FileFactory;
 use crate::options::OpenOptions;
 use crate::read::{BlockCache, StoreFile};
 use crate::snapshot::Snapshot;
 use crate::snapshot::open_scans::OpenScans;
-use crate::version::{TableVersion, Version};
+use crate::version::{RegionVersion, TableVersion, Version};
 use upkeep::Upkeep;
 
 mod compaction;
@@ -125,6 +126,33 @@ impl Database {
         version.names.values().map(|id| (*id, Arc::clone(&version.tables[id].descriptor))).collect()
     }
 
+    /// False if ports do not serve the table; see [`Database::set_table_enabled`].
+    pub fn is_table_enabled(&self, id: TableId) -> Result<bool> {
+        Ok(!self.shared().version().table(id)?.disabled)
+    }
+
+    /// True if the table exists, is enabled and still has this region, which begins with `start`.
+    pub fn serves(&self, table: TableId, region: RegionId, start: &[u8]) -> bool {
+        let version = self.shared().version();
+        version.table(table).is_ok_and(|table| !table.disabled && table.region_of(start).id == region)
+    }
+
+    /// The regions of a table, by key, with their sizes.
+    pub fn regions(&self, table: TableId) -> Result<Vec<RegionStats>> {
+        let version = self.shared().version();
+        Ok(version.table(table)?.regions.iter().map(|region| region_stats(region)).collect())
+    }
+
+    /// A number that tells this database from others for as long as it exists.
+    pub fn identity(&self) -> u64 {
+        self.shared().manifest.lock().current().log_id
+    }
+
+    /// Milliseconds since the epoch, by the clock of the database.
+    pub fn now_ms(&self) -> i64 {
+        self.shared().env.now_ms()
+    }
+
     /// Sizes of a table, from what is known without reading it.
     pub fn stats(&self, table: TableId) -> Result<TableStats> {
         Ok(table_stats(self.shared().version().table(table)?))
@@ -140,6 +168,21 @@ impl Database {
             ..shared.metrics.read()
         }
     }
+}
+
+fn region_stats(region: &RegionVersion) -> RegionStats {
+    let mut stats = RegionStats {
+        id: region.id,
+        range: region.range.clone(),
+        memtable_bytes: region.memtable_bytes(),
+        files: 0,
+        size_bytes: 0,
+    };
+    for (_, file) in region.all_files() {
+        stats.files += 1;
+        stats.size_bytes += file.meta().size_bytes;
+    }
+    stats
 }
 
 fn table_stats(table: &TableVersion) -> TableStats {

@@ -59,6 +59,9 @@ pub struct FileMeta {
 pub(crate) struct TableEntry {
     pub(crate) id: TableId,
     pub(crate) descriptor: TableDescriptor,
+    /// Ports serve no reads and writes of it.
+    #[serde(default)]
+    pub(crate) disabled: bool,
 }
 
 /// One region and its files by family, newest first.

@@ -3,6 +3,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use basalt_model::KeyRange;
+
+use crate::ids::RegionId;
 use crate::read::CacheStats;
 
 /// Counters as they are updated.
@@ -70,6 +73,22 @@ pub struct TableStats {
     pub files: u64,
     /// Regions.
     pub regions: u64,
+}
+
+/// One region of a table, and what is known of it without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RegionStats {
+    /// Identity; never used again.
+    pub id: RegionId,
+    /// Its rows.
+    pub range: KeyRange,
+    /// Bytes in memtables.
+    pub memtable_bytes: u64,
+    /// Store files.
+    pub files: u64,
+    /// Bytes of store files.
+    pub size_bytes: u64,
 }
 
 impl MetricCounters {

@@ -71,5 +71,5 @@ pub use rows::{Condition, RowBatch, RowRequest, RowScan, families_of};
 pub use scan::{CellScan, RegionInput};
 pub use segments::{Boundary, Segment, cut, file_boundaries, file_bytes, segments};
 pub use source::{CellSource, RunList};
-pub use table_scan::Rows;
 pub(crate) use table_scan::{FamilyPlan, RegionPlan, TableScanPlan, may_concern};
+pub use table_scan::{Rows, Step};

@@ -59,9 +59,9 @@ impl Database {
     }
 
     /// Changes rows of any tables, all of them or none, in the order given.
-    pub fn mutate(&self, changes: Vec<(TableId, Mutation)>, durability: Durability) -> Result<Seq> {
+    pub fn mutate(&self, changes: &[(TableId, Mutation)], durability: Durability) -> Result<Seq> {
         let mut plan = Vec::with_capacity(changes.len());
-        for (table, mutation) in &changes {
+        for (table, mutation) in changes {
             plan.push((*table, Change::of(mutation)?));
         }
         if plan.iter().any(|(_, change)| change.needs_row()) {

@@ -28,6 +28,8 @@ pub(crate) struct Version {
 pub(crate) struct TableVersion {
     pub(crate) id: TableId,
     pub(crate) descriptor: Arc<TableDescriptor>,
+    /// Ports serve no reads and writes of it.
+    pub(crate) disabled: bool,
     pub(crate) regions: Vec<Arc<RegionVersion>>,
 }
 

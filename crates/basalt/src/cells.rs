@@ -55,7 +55,7 @@
 //! people.with_durability(Durability::Async).put(Put::new("bob").add("d", "name", "Bob"))?;
 //! // All rows or none, over any tables.
 //! let changes = vec![(people.id(), Put::new("c").add("d", "name", "C").into()), (people.id(), Delete::new("bob").into())];
-//! db.mutate(changes, Durability::Sync)?;
+//! db.mutate(&changes, Durability::Sync)?;
 //! assert!(!people.exists(&Get::new("bob"))?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -16,6 +16,8 @@ const LAYERS: &[&str] = &[
     "basalt-sql-planner",
     "basalt-sql",
     "basalt",
+    "basalt-wire",
+    "basalt-server",
     "basalt-cli",
     "basalt-sim",
 ];
@@ -26,6 +28,8 @@ const UNREACHABLE: &[(&str, &[&str])] = &[
     ("basalt-hfile", &["parquet", "datafusion", "tokio", "tonic"]),
     ("basalt-store", &["parquet", "datafusion", "tokio", "tonic"]),
     ("basalt-sql", &["tonic"]),
+    ("basalt-wire", &["arrow", "datafusion", "tokio", "tonic", "basalt-store"]),
+    ("basalt-server", &["datafusion"]),
     ("xtask", &["arrow", "datafusion", "tokio"]),
 ];
 

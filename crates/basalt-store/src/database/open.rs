@@ -162,6 +162,7 @@ fn open_version(env: &Env, root: &Path, manifest: &Manifest) -> Version {
         version.put_table(TableVersion {
             id: entry.id,
             descriptor: Arc::new(entry.descriptor.clone()),
+            disabled: entry.disabled,
             regions,
         });
     }

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use basalt_model::escape::Escaped;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{FAMILY_LEN_MAX, KeyRange, TableDescriptor, TableId, TableName};
+use bytes::Bytes;
 
 use super::{Database, Shared};
 use crate::error::{Error, Result};
@@ -13,37 +15,75 @@ use crate::ids::RegionId;
 use crate::layout;
 use crate::manifest::{Manifest, RegionEntry, TableEntry};
 use crate::new_file::writer_options;
+use crate::snapshot::query::check_row;
 use crate::version::{RegionVersion, TableVersion};
+
+/// Regions that a table can be created with, at most.
+const REGIONS_MAX: usize = 10_000;
 
 impl Database {
     /// Creates a table with one region.
     pub fn create_table(&self, descriptor: TableDescriptor) -> Result<TableId> {
+        self.create_table_split(descriptor, &[])
+    }
+
+    /// Creates a table with a region for every range between the `splits`, which are sorted, distinct and not empty.
+    pub fn create_table_split(&self, descriptor: TableDescriptor, splits: &[Bytes]) -> Result<TableId> {
         let shared = self.shared();
         shared.check_writable()?;
         check_descriptor(&descriptor)?;
+        let ranges = ranges_between(splits)?;
         let mut manifest = shared.manifest.lock();
         if shared.version().names.contains_key(&descriptor.name) {
             return Err(Error::TableExists { name: descriptor.name });
         }
-        let (id, region) = (TableId(manifest.current().next_table), RegionId(manifest.current().next_region));
-        let entry = RegionEntry {
-            id: region,
-            table: id,
-            dir: layout::region_dir(&descriptor.name, region),
-            range: KeyRange::all(),
-            flushed_seq: shared.commit.visible(),
-            families: BTreeMap::new(),
-        };
-        manifest.change(|manifest| {
-            (manifest.next_table, manifest.next_region) = (id.0 + 1, region.0 + 1);
-            manifest.namespaces.insert(descriptor.name.namespace.clone());
-            manifest.tables.push(TableEntry { id, descriptor: descriptor.clone() });
-            manifest.regions.push(entry.clone());
-        })?;
-        let region = RegionVersion::new(region, id, entry.range, entry.dir.into());
-        let table = TableVersion { id, descriptor: Arc::new(descriptor), regions: vec![Arc::new(region)] };
-        shared.edit_version(|version| version.put_table(table));
+        let born = shared.new_table(manifest.current(), descriptor, &ranges);
+        manifest.change(|manifest| born.enter(manifest))?;
+        let id = born.entry.id;
+        shared.edit_version(|version| version.put_table(born.into_version()));
         Ok(id)
+    }
+
+    /// Gives a table without its rows the place of the table, under a new identity; with the regions that it had, or
+    /// with one. Snapshots of before keep what they show.
+    pub fn truncate_table(&self, name: &TableName, keep_regions: bool) -> Result<TableId> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        let mut manifest = shared.manifest.lock();
+        let before = Arc::clone(shared.version().table_named(name)?);
+        let ranges: Vec<KeyRange> = match keep_regions {
+            true => before.regions.iter().map(|region| region.range.clone()).collect(),
+            false => vec![KeyRange::all()],
+        };
+        let mut born = shared.new_table(manifest.current(), (*before.descriptor).clone(), &ranges);
+        born.entry.disabled = before.disabled;
+        manifest.change(|manifest| {
+            manifest.tables.retain(|table| table.id != before.id);
+            manifest.regions.retain(|region| region.table != before.id);
+            born.enter(manifest);
+        })?;
+        let id = born.entry.id;
+        shared.replace_version(before.id, Some(born.into_version()))?;
+        Ok(id)
+    }
+
+    /// Lets ports serve a table again, or no longer. Programs that embed the database are not concerned.
+    pub fn set_table_enabled(&self, id: TableId, enabled: bool) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        let mut manifest = shared.manifest.lock();
+        shared.version().table(id)?;
+        manifest.change(|manifest| {
+            for table in manifest.tables.iter_mut().filter(|table| table.id == id) {
+                table.disabled = !enabled;
+            }
+        })?;
+        shared.edit_version(|version| {
+            let mut table = TableVersion::clone(&version.tables[&id]);
+            table.disabled = !enabled;
+            version.put_table(table);
+        });
+        Ok(())
     }
 
     /// Creates a namespace. Tables may also be created in namespaces that do not exist yet.
@@ -94,15 +134,7 @@ impl Database {
             manifest.tables.retain(|table| table.id != id);
             manifest.regions.retain(|region| region.table != id);
         })?;
-        // Writes on their way hold its memtables; they are acknowledged and gone, as if they came before.
-        let _sequencer = shared.commit.drain();
-        let version = shared.version();
-        shared.edit_version(|version| version.remove_table(id));
-        for region in &version.table(id)?.regions {
-            region.all_files().for_each(|(_, file)| file.mark_obsolete());
-            shared.commit.release(region.memtable_bytes());
-        }
-        Ok(())
+        shared.replace_version(id, None)
     }
 
     /// Gives a table another descriptor, name included. The files of families that it no longer has go when
@@ -131,7 +163,63 @@ impl Database {
     }
 }
 
+/// A table that is about to be.
+struct NewTable {
+    entry: TableEntry,
+    regions: Vec<RegionEntry>,
+}
+
+impl NewTable {
+    fn enter(&self, manifest: &mut Manifest) {
+        let last = self.regions.last().expect("a table has a region");
+        (manifest.next_table, manifest.next_region) = (self.entry.id.0 + 1, last.id.0 + 1);
+        manifest.namespaces.insert(self.entry.descriptor.name.namespace.clone());
+        manifest.tables.push(self.entry.clone());
+        manifest.regions.extend(self.regions.iter().cloned());
+    }
+
+    fn into_version(self) -> TableVersion {
+        let TableEntry { id, descriptor, disabled } = self.entry;
+        let region =
+            |entry: RegionEntry| Arc::new(RegionVersion::new(entry.id, id, entry.range, entry.dir.into()));
+        let regions = self.regions.into_iter().map(region).collect();
+        TableVersion { id, descriptor: Arc::new(descriptor), disabled, regions }
+    }
+}
+
 impl Shared {
+    fn new_table(&self, manifest: &Manifest, descriptor: TableDescriptor, ranges: &[KeyRange]) -> NewTable {
+        let table = TableId(manifest.next_table);
+        let region = |(at, range): (u64, &KeyRange)| RegionEntry {
+            id: RegionId(manifest.next_region + at),
+            table,
+            dir: layout::region_dir(&descriptor.name, RegionId(manifest.next_region + at)),
+            range: range.clone(),
+            flushed_seq: self.commit.visible(),
+            families: BTreeMap::new(),
+        };
+        let regions = (0..).zip(ranges).map(region).collect();
+        NewTable { entry: TableEntry { id: table, descriptor, disabled: false }, regions }
+    }
+
+    /// Takes a table out of the version, and puts another in its place. The manifest says so already.
+    fn replace_version(&self, gone: TableId, new: Option<TableVersion>) -> Result<()> {
+        // Writes on their way hold its memtables; they are acknowledged and gone, as if they came before.
+        let _sequencer = self.commit.drain();
+        let version = self.version();
+        self.edit_version(|version| {
+            version.remove_table(gone);
+            if let Some(table) = new {
+                version.put_table(table);
+            }
+        });
+        for region in &version.table(gone)?.regions {
+            region.all_files().for_each(|(_, file)| file.mark_obsolete());
+            self.commit.release(region.memtable_bytes());
+        }
+        Ok(())
+    }
+
     fn alter_version(&self, before: &TableVersion, descriptor: TableDescriptor, kept: &BTreeSet<String>) {
         self.edit_version(|version| {
             let mut table = TableVersion::clone(&version.tables[&before.id]);
@@ -157,6 +245,29 @@ fn check_namespace(name: &str) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// The ranges between keys that are sorted, distinct and not empty.
+fn ranges_between(splits: &[Bytes]) -> Result<Vec<KeyRange>> {
+    if splits.len() >= REGIONS_MAX {
+        let found = splits.len() as u64 + 1;
+        return Err(Error::OutOfRange { what: "regions", found, min: 1, max: REGIONS_MAX as u64 });
+    }
+    let mut ranges = Vec::with_capacity(splits.len() + 1);
+    let mut start = Bytes::new();
+    for split in splits {
+        if *split <= start {
+            let (split, before) = (Escaped(split).to_string(), Escaped(&start).to_string());
+            return Err(Error::Invalid(format!(
+                "split key {split} follows {before}; split keys must be sorted, distinct and not empty"
+            )));
+        }
+        check_row(split)?;
+        ranges.push(KeyRange { start, end: Some(split.clone()) });
+        start = split.clone();
+    }
+    ranges.push(KeyRange { start, end: None });
+    Ok(ranges)
 }
 
 /// All mistakes of a descriptor in one message.

@@ -173,9 +173,9 @@ impl FamilyScan {
         }
         if limits.are_none() || !self.matcher.is_in_row() {
             self.begin_row();
-            if limits.are_none() && !limits.skipping {
+            if limits.cells_max.is_none() && !limits.skipping {
                 // What is left of the row in the next block is judged below.
-                self.pass_plain_row(out);
+                self.pass_plain_row(out, limits);
             }
         }
         while self.peek()? {
@@ -248,7 +248,8 @@ impl FamilyScan {
     }
 
     /// Passes the cells of the current row on if they need no question; its rest may follow in the next block.
-    fn pass_plain_row(&mut self, out: &mut Row) {
+    /// Not those that would reach a limit.
+    fn pass_plain_row(&mut self, out: &mut Row, limits: &mut Limits) {
         let stretch = self.stretch.as_ref().expect("peek found a cell");
         let wishes = self.matcher.wishes();
         let block = &stretch.run.block;
@@ -258,6 +259,13 @@ impl FamilyScan {
             return;
         }
         let end = row_end(block, self.at).min(stretch.run.cells.end);
+        if let Some(max) = limits.bytes_max {
+            let bytes = limits.bytes + (self.at..end).map(|i| cell_bytes(&block.cell(i))).sum::<u64>();
+            if bytes >= max {
+                return;
+            }
+            limits.bytes = bytes;
+        }
         out.push_run(block, self.at..end);
         self.matcher.passed_by(&block.cell(end - 1));
         self.at = end;

@@ -38,6 +38,18 @@ enum Then {
     NextRow,
     /// Nothing.
     End,
+    /// The reader wants a pause; the result is empty.
+    Pause,
+}
+
+/// What a reader gets when it asks for the next result.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// A result, and whether there may be another. It may be empty at the end, or where a limit was reached by
+    /// cells that a filter then took out.
+    Result(Row, bool),
+    /// Nothing yet: the reader wanted a pause before this row.
+    Paused(Bytes),
 }
 
 impl RegionScan {
@@ -56,20 +68,24 @@ impl RegionScan {
         self.filter
     }
 
-    /// The next result, and whether there may be another. It may be empty at the end, or where a limit was
-    /// reached by cells that a filter then took out.
-    pub(crate) fn next(&mut self) -> Result<(Row, bool)> {
+    /// The next result. `pause` is asked before every row that follows one without a result.
+    pub(crate) fn next(&mut self, pause: &mut dyn FnMut() -> bool) -> Result<Next> {
         let mut row = Row::default();
-        let then = self.fill(&mut row)?;
+        let then = self.fill(&mut row, pause)?;
+        if then == Then::Pause {
+            let at = front(&mut self.families, self.reversed)?.expect("the pause is before a row");
+            return Ok(Next::Paused(Bytes::copy_from_slice(self.families[at].front().row)));
+        }
         if then != Then::SameRow {
             self.reset_filter();
         }
         row.set_partial(then == Then::SameRow);
         let over = self.filter.as_ref().is_some_and(|filter| filter.all_remaining());
-        Ok((row, !over && then != Then::End))
+        Ok(Next::Result(row, !over && then != Then::End))
     }
 
-    fn fill(&mut self, out: &mut Row) -> Result<Then> {
+    fn fill(&mut self, out: &mut Row, pause: &mut dyn FnMut() -> bool) -> Result<Then> {
+        let mut first = true;
         loop {
             self.limits.reset();
             if let Some(row) = self.unfinished.clone() {
@@ -78,6 +94,9 @@ impl RegionScan {
             let Some(at) = front(&mut self.families, self.reversed)? else {
                 return Ok(Then::End);
             };
+            if !std::mem::take(&mut first) && pause() {
+                return Ok(Then::Pause);
+            }
             let row = Bytes::copy_from_slice(self.families[at].front().row);
             if self.drops_row_key(at)? {
                 if self.filter.as_ref().is_some_and(|filter| filter.all_remaining()) {

@@ -14,7 +14,7 @@ use super::family_scan::{FamilyScan, Limits};
 use super::file::{ReadAccess, ReadCounters};
 use super::filter::CellFilter;
 use super::matcher::Wishes;
-use super::region_scan::RegionScan;
+use super::region_scan::{Next, RegionScan};
 use super::result::Row;
 use crate::snapshot::open_scans::OpenScan;
 use crate::{FileMeta, Result};
@@ -48,6 +48,17 @@ pub(crate) struct TableScanPlan {
     pub(crate) seq_max: Seq,
 }
 
+/// What a scan gives when it is asked for a result; see [`Rows::step`].
+#[derive(Debug)]
+pub enum Step {
+    /// A result.
+    Row(Row),
+    /// The pause that was asked for, before this row.
+    Paused(Bytes),
+    /// There are no more results.
+    End,
+}
+
 /// Rows of a scan, in key order or its reverse. After an error there are none left.
 ///
 /// A row comes whole, unless the scan cuts rows: then each result but a row's last says that it
@@ -74,18 +85,34 @@ impl Rows {
         Self { _open: Some(open), ..self }
     }
 
+    /// True if a filter said that nothing passes any more, in whatever region.
+    pub fn filter_is_done(&self) -> bool {
+        self.plan.filter.as_ref().is_some_and(|filter| filter.all_remaining())
+    }
+
     /// What the scan has read so far.
     pub fn counters(&self) -> &Arc<ReadCounters> {
         &self.plan.access.counters
     }
 
-    fn next_row(&mut self) -> Result<Option<Row>> {
+    /// The next result, for a reader who cannot wait for ever: `pause` is asked before every row that follows one without a
+    /// result, and if it says yes the scan stands there until it is asked again. After an error there are no results left.
+    pub fn step(&mut self, pause: &mut dyn FnMut() -> bool) -> Result<Step> {
+        let step = self.next_step(pause);
+        self.over |= matches!(step, Err(_) | Ok(Step::End));
+        step
+    }
+
+    fn next_step(&mut self, pause: &mut dyn FnMut() -> bool) -> Result<Step> {
         while !self.over {
             if self.current.is_none() && !self.next_region() {
                 break;
             }
             let scan = self.current.as_mut().expect("set by next_region");
-            let (row, more) = scan.next()?;
+            let (row, more) = match scan.next(pause)? {
+                Next::Result(row, more) => (row, more),
+                Next::Paused(before) => return Ok(Step::Paused(before)),
+            };
             if !more {
                 self.end_region();
             }
@@ -101,9 +128,9 @@ impl Rows {
                 self.count_row();
             }
             self.plan.access.counters.cells.fetch_add(row.len() as u64, Relaxed);
-            return Ok(Some(row));
+            return Ok(Step::Row(row));
         }
-        Ok(None)
+        Ok(Step::End)
     }
 
     /// Counts a complete row; true if it was the last one wanted.
@@ -139,9 +166,12 @@ impl Iterator for Rows {
     type Item = Result<Row>;
 
     fn next(&mut self) -> Option<Result<Row>> {
-        let next = self.next_row().transpose();
-        self.over |= !matches!(next, Some(Ok(_)));
-        next
+        match self.step(&mut || false) {
+            Ok(Step::Row(row)) => Some(Ok(row)),
+            Ok(Step::End) => None,
+            Ok(Step::Paused(_)) => unreachable!("nobody asked for a pause"),
+            Err(error) => Some(Err(error)),
+        }
     }
 }
 

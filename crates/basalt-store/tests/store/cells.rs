@@ -153,9 +153,9 @@ fn changes_of_several_tables_are_made_together_or_not_at_all() {
             (other, Put::new("b").add_at(family, "q", 1, "2").into()),
         ]
     };
-    assert!(matches!(db.mutate(changes("nope"), Durability::Sync), Err(Error::NoSuchFamily { .. })));
+    assert!(matches!(db.mutate(&changes("nope"), Durability::Sync), Err(Error::NoSuchFamily { .. })));
     assert_eq!(all(&first), [""; 0]);
-    db.mutate(changes("f"), Durability::Sync).unwrap();
+    db.mutate(&changes("f"), Durability::Sync).unwrap();
     assert_eq!(all(&first).len(), 2);
     assert_eq!(db.snapshot().query(other, &Scan::new()).unwrap().count(), 1);
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `basalt serve`: HBase's clients connect to a database, until a signal ends it.
+//!
+//! What clients need in their `hbase-site.xml` goes to stdout, everything else to stderr. A signal lets calls in flight end; what was
+//! acknowledged is in the log. Exit code 0 after a signal: that is how a server is stopped.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use basalt::{Database, OpenOptions};
+use basalt_server::{Server, ServerOptions};
+
+use crate::args::{ServeArgs, Shared};
+use crate::connection::{interrupted, memory_bytes};
+use crate::failure::{Failure, Result};
+
+/// Runs the command.
+pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
+    let signals = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot listen for signals")?;
+    let options = OpenOptions { memory_bytes: memory_bytes(shared), ..OpenOptions::create() };
+    let db = Database::open(&args.db, options).map_err(Failure::database)?;
+    let options = ServerOptions {
+        port: args.port,
+        zookeeper_port: args.zookeeper_port,
+        threads: shared.threads.map(usize::from),
+        ..ServerOptions::default()
+    };
+    let server = Server::start(db.clone(), options).map_err(Failure::database)?;
+    writeln!(std::io::stdout(), "{}", server.client_configuration())?;
+    if !shared.quiet {
+        eprintln!("serving {} at {}; Ctrl-C ends it", args.db.display(), server.address());
+        if let Some(address) = server.zookeeper_address() {
+            eprintln!("answering for ZooKeeper at {address}");
+        }
+    }
+    if let Some(file) = &args.ready_file {
+        write_ready(file, &server)?;
+    }
+    let _ = signals.block_on(interrupted());
+    server.stop();
+    db.close().map_err(Failure::database)
+}
+
+/// Whoever waits for the file sees it whole.
+fn write_ready(file: &Path, server: &Server) -> Result<()> {
+    let place = || format!("cannot write {}", file.display());
+    let mut partial = file.as_os_str().to_owned();
+    partial.push(".new");
+    std::fs::write(&partial, format!("{}\n", server.address())).with_context(place)?;
+    std::fs::rename(&partial, file).with_context(place)?;
+    Ok(())
+}

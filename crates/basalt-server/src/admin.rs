@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Regions and their upkeep (AdminService).
+
+use std::sync::Arc;
+
+use basalt_wire::names::table_of;
+use basalt_wire::{Exception, exception, pb};
+
+use crate::call::{Incoming, Reply};
+use crate::failure;
+use crate::master::region_loads_of;
+use crate::meta;
+use crate::node::Node;
+use crate::regions::{Place, Region};
+
+/// The answer of a method; `None` if there is no such method.
+pub(crate) fn call(node: &Arc<Node>, method: &str, incoming: &Incoming) -> Option<Result<Reply, Exception>> {
+    Some(match method {
+        "GetRegionInfo" => region_info(node, incoming),
+        "GetOnlineRegion" => online_regions(node),
+        "FlushRegion" => flush(node, incoming),
+        "CompactRegion" => compact(node, incoming),
+        "GetRegionLoad" => region_load(node, incoming),
+        "GetServerInfo" => Reply::of(&pb::GetServerInfoResponse {
+            server_info: pb::ServerInfo { server_name: node.name.message(), webui_port: None },
+        }),
+        "RollWALWriter" => Reply::of(&pb::RollWalWriterResponse::default()),
+        "ClearRegionBlockCache" => Reply::of(&pb::ClearRegionBlockCacheResponse {
+            stats: pb::CacheEvictionStats { evicted_blocks: Some(0), ..Default::default() },
+        }),
+        "UpdateConfiguration" => Reply::empty(),
+        "GetLogEntries" => Reply::of(&pb::LogEntry {
+            log_class_name: "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses"
+                .to_owned(),
+            log_message: Default::default(),
+        }),
+        _ => return None,
+    })
+}
+
+fn region_info(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::GetRegionInfoRequest = incoming.decode()?;
+    let (region_info, compacting) = match node.place(&request.region)? {
+        Place::Meta => (meta::region_info_of_meta(), 0),
+        Place::Stored(region) => (region.info(), node.compactions.state_of(region.table.id())),
+    };
+    Reply::of(&pb::GetRegionInfoResponse {
+        region_info,
+        compaction_state: request.compaction_state().then_some(compacting),
+        splittable: Some(false),
+        mergeable: Some(false),
+        best_split_row: None,
+    })
+}
+
+fn online_regions(node: &Node) -> Result<Reply, Exception> {
+    let mut region_info = vec![meta::region_info_of_meta()];
+    for (id, descriptor) in node.db.tables() {
+        if node.db.is_table_enabled(id).unwrap_or(false) {
+            let regions = node.regions_of(&descriptor.name).unwrap_or_default();
+            region_info.extend(regions.iter().map(|region| region.info()));
+        }
+    }
+    Reply::of(&pb::GetOnlineRegionResponse { region_info })
+}
+
+fn flush(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::FlushRegionRequest = incoming.decode()?;
+    if let Place::Stored(region) = node.place(&request.region)? {
+        region.table.flush().map_err(failure::of_store)?;
+    }
+    let last_flush_time = u64::try_from(node.db.now_ms()).unwrap_or(0);
+    Reply::of(&pb::FlushRegionResponse {
+        last_flush_time,
+        flushed: Some(true),
+        wrote_flush_wal_marker: Some(false),
+    })
+}
+
+/// Begins a compaction; the client asks for the state of the region until it is over.
+fn compact(node: &Arc<Node>, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::CompactRegionRequest = incoming.decode()?;
+    let Place::Stored(region) = node.place(&request.region)? else { return Reply::empty() };
+    check_family(&region, request.family.as_deref())?;
+    let (table, major) = (region.table.id(), request.major());
+    // All regions of a table are compacted by one call: the calls for the others find it under way.
+    if node.compactions.begin(table, major) {
+        let node = Arc::clone(node);
+        tokio::task::spawn_blocking(move || {
+            let _ = node.db.compact(Some(table), major);
+            node.compactions.end(table);
+        });
+    }
+    Reply::empty()
+}
+
+fn check_family(region: &Region, family: Option<&[u8]>) -> Result<(), Exception> {
+    let Some(family) = family.filter(|family| !family.is_empty()) else { return Ok(()) };
+    let descriptor = region.table.descriptor().map_err(failure::of_store)?;
+    match descriptor.families.iter().any(|known| known.name.as_bytes() == family) {
+        true => Ok(()),
+        false => Err(Exception::new(
+            exception::NO_SUCH_FAMILY,
+            format!("table {} has no column family {}", descriptor.name, family.escape_ascii()),
+        )),
+    }
+}
+
+fn region_load(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::GetRegionLoadRequest = incoming.decode()?;
+    let region_loads = match &request.table_name {
+        Some(name) => region_loads_of(node, &table_of(name)?),
+        None => node.db.tables().iter().flat_map(|(_, table)| region_loads_of(node, &table.name)).collect(),
+    };
+    Reply::of(&pb::GetRegionLoadResponse { region_loads })
+}

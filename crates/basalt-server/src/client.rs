@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Rows (ClientService).
+
+use std::sync::Arc;
+
+use basalt_wire::Exception;
+
+use crate::call::{Context, Incoming, Reply};
+use crate::node::Node;
+
+mod get;
+mod multi;
+mod mutate;
+pub(crate) mod scan;
+
+/// The answer of a method; `None` if there is no such method.
+pub(crate) fn call(
+    node: &Arc<Node>,
+    context: &Context,
+    method: &str,
+    incoming: Incoming,
+) -> Option<Result<Reply, Exception>> {
+    Some(match method {
+        "Get" => get::call(node, context, &incoming),
+        "Mutate" => mutate::call(node, context, incoming),
+        "Multi" => multi::call(node, context, incoming),
+        "Scan" => scan::call(node, context, &incoming),
+        _ => return None,
+    })
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many actions in one call. Each succeeds or fails alone, but for those of one row that belong together.
+//!
+//! The cells of all actions lie one after the other in the request's block: whatever fails, the cells of what failed are
+//! taken off, or those of the next action would be taken for them.
+//!
+//! Puts and deletes that follow each other are committed as one batch: one turn in the log for thousands of rows.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use basalt_model::operation::DeletePart;
+use basalt_model::{Durability, Mutation, TableId};
+use basalt_wire::mutation::{self, Change};
+use basalt_wire::result::{self, CellForm};
+use basalt_wire::{CellReader, Exception, exception, pb};
+use bytes::BytesMut;
+
+use super::{get, mutate};
+use crate::call::{Context, Incoming, Reply};
+use crate::failure;
+use crate::node::Node;
+use crate::regions::Region;
+
+/// Bytes of cells in one answer, about; actions beyond are not made, and the client sends them again.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// Changes that are committed together, at most.
+const TOGETHER_MAX: usize = 50_000;
+
+pub(super) fn call(node: &Node, context: &Context, mut incoming: Incoming) -> Result<Reply, Exception> {
+    let request: pb::MultiRequest = incoming.decode()?;
+    let mut multi = Multi {
+        node,
+        form: context.form,
+        nonce_group: request.nonce_group.unwrap_or(0),
+        given: std::mem::take(&mut incoming.cells),
+        cells: BytesMut::new(),
+    };
+    let mut response = pb::MultiResponse::default();
+    let mut legacy_condition = request.condition;
+    for mut action in request.region_action {
+        if action.condition.is_none() {
+            action.condition = legacy_condition.take();
+        }
+        let result = multi.region_action(action)?;
+        response.processed = response.processed.or(result.processed);
+        response.region_action_result.push(result);
+    }
+    response.region_statistics = Some(pb::MultiRegionLoadStats::default());
+    Ok(Reply::with_cells(&response, multi.cells))
+}
+
+struct Multi<'a> {
+    node: &'a Node,
+    form: CellForm,
+    nonce_group: u64,
+    /// The cells of the request that are not taken yet.
+    given: CellReader,
+    /// The cells of the answer.
+    cells: BytesMut,
+}
+
+impl Multi<'_> {
+    /// An error only if the rest of the request cannot be understood any more.
+    fn region_action(&mut self, message: pb::RegionAction) -> Result<pb::RegionActionResult, Exception> {
+        let region = match self.node.region(&message.region) {
+            Ok(region) => region,
+            Err(exception) => {
+                for action in &message.action {
+                    self.skip(action)?;
+                }
+                return Ok(failed(&exception));
+            }
+        };
+        if message.atomic() || message.condition.is_some() {
+            return self.of_one_row(&region, message);
+        }
+        let mut results = Results { pending: Vec::new(), durability: Durability::Skip, done: Vec::new() };
+        for action in message.action {
+            self.single(&region, action, &mut results)?;
+        }
+        self.commit(&region, &mut results);
+        Ok(pb::RegionActionResult { result_or_exception: results.done, exception: None, processed: None })
+    }
+
+    fn skip(&mut self, action: &pb::Action) -> Result<(), Exception> {
+        action.mutation.iter().try_for_each(|message| mutation::skip(message, &mut self.given))
+    }
+
+    /// Changes of one row that are made together, under a condition or not.
+    fn of_one_row(
+        &mut self,
+        region: &Region,
+        message: pb::RegionAction,
+    ) -> Result<pb::RegionActionResult, Exception> {
+        let mut changes = Vec::with_capacity(message.action.len());
+        let indices: Vec<Option<u32>> = message.action.iter().map(|action| action.index).collect();
+        let mut refused = None;
+        for action in message.action {
+            let Some(message) = action.mutation else {
+                refused.get_or_insert(Exception::refused("only changes can be made together; found a get"));
+                continue;
+            };
+            match self.change(message)? {
+                Ok(change) => changes.push(change),
+                Err(exception) => {
+                    refused.get_or_insert(exception);
+                }
+            }
+        }
+        let outcome = match refused {
+            Some(exception) => Err(exception),
+            None => self.apply(region, changes, message.condition),
+        };
+        let (applied, row) = match outcome {
+            Ok(outcome) => outcome,
+            Err(exception) => return Ok(failed(&exception)),
+        };
+        let mut results = Vec::with_capacity(indices.len());
+        for (at, index) in (0..).zip(indices) {
+            let row = if at == 0 { row.clone() } else { Default::default() };
+            let result = Some(mutate::result_of(&row, CellForm::Inline, &mut self.cells));
+            results.push(pb::ResultOrException { index: index.or(Some(at)), result, ..Default::default() });
+        }
+        Ok(pb::RegionActionResult { result_or_exception: results, exception: None, processed: Some(applied) })
+    }
+
+    fn apply(
+        &self,
+        region: &Region,
+        changes: Vec<Change>,
+        condition: Option<pb::Condition>,
+    ) -> Result<(bool, basalt_store::Row), Exception> {
+        self.node.writes.fetch_add(1, Relaxed);
+        let durability = changes.iter().map(|change| change.durability).max().unwrap_or_default();
+        let table = region.table.with_durability(durability);
+        let mutations: Vec<Mutation> = changes.into_iter().map(|change| change.mutation).collect();
+        for mutation in &mutations {
+            region.check_row(mutation.row())?;
+        }
+        match condition {
+            None => Ok((true, table.mutate_row(mutations).map_err(failure::of_store)?)),
+            Some(condition) => {
+                let check = mutation::check_and_mutate(condition, mutations)?;
+                let outcome = table.check_and_mutate(&check).map_err(failure::of_store)?;
+                Ok((outcome.applied, outcome.row))
+            }
+        }
+    }
+
+    /// The outer error is one of the cell block: nothing behind it can be read.
+    fn change(&mut self, message: pb::MutationProto) -> Result<Result<Change, Exception>, Exception> {
+        let mut own = self.given.clone();
+        let change = mutation::change(message.clone(), &mut own);
+        mutation::skip(&message, &mut self.given)?;
+        Ok(change)
+    }
+
+    fn single(
+        &mut self,
+        region: &Region,
+        action: pb::Action,
+        results: &mut Results,
+    ) -> Result<(), Exception> {
+        let index = action.index;
+        if self.cells.len() > ANSWER_BYTES_MAX {
+            self.skip(&action)?;
+            let too_large = Exception::new(
+                exception::MULTI_TOO_LARGE,
+                format!("the answer has {ANSWER_BYTES_MAX} bytes; the rest was not done, send it again"),
+            );
+            results.push(index, Err(too_large));
+            return Ok(());
+        }
+        if let Some(message) = action.get {
+            self.commit(region, results);
+            let found = get::of_region(self.node, region, message, self.form, &mut self.cells);
+            results.push(index, found);
+        } else if let Some(message) = action.mutation {
+            match self.change(message)? {
+                Ok(change) => self.make(region, index, change, results),
+                Err(exception) => results.push(index, Err(exception)),
+            }
+        } else {
+            let refused = Exception::new(exception::UNKNOWN_PROTOCOL, "this server runs no coprocessors");
+            results.push(index, Err(refused));
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, region: &Region, index: Option<u32>, change: Change, results: &mut Results) {
+        if let Err(exception) = region.check_row(change.mutation.row()) {
+            results.push(index, Err(exception));
+            return;
+        }
+        if is_blind(&change.mutation) {
+            results.durability = results.durability.max(change.durability);
+            results.pending.push((index, change.mutation));
+            if results.pending.len() >= TOGETHER_MAX {
+                self.commit(region, results);
+            }
+            return;
+        }
+        self.commit(region, results);
+        let (return_results, nonce) = (change.return_results, (self.nonce_group, change.nonce));
+        let made = mutate::once(self.node, region, nonce, change);
+        let result = made.map(|row| match return_results && !row.is_empty() {
+            true => result::of_cells(row.cells(), self.form, &mut self.cells),
+            false => pb::Result::default(),
+        });
+        results.push(index, result);
+    }
+
+    /// Commits the puts and deletes that wait. If one of them cannot be, each is made alone, so that it alone fails.
+    fn commit(&self, region: &Region, results: &mut Results) {
+        let durability = std::mem::replace(&mut results.durability, Durability::Skip);
+        if results.pending.is_empty() {
+            return;
+        }
+        let (indices, mutations): (Vec<_>, Vec<_>) = std::mem::take(&mut results.pending).into_iter().unzip();
+        self.node.writes.fetch_add(mutations.len() as u64, Relaxed);
+        let table: TableId = region.table.id();
+        let changes: Vec<(TableId, Mutation)> =
+            mutations.into_iter().map(|mutation| (table, mutation)).collect();
+        match self.node.db.mutate(&changes, durability) {
+            Ok(_) => indices.into_iter().for_each(|index| results.push(index, Ok(pb::Result::default()))),
+            Err(error) if error.retryable() || changes.len() == 1 => {
+                let exception = failure::of_store(error);
+                indices.into_iter().for_each(|index| results.push(index, Err(exception.clone())));
+            }
+            Err(_) => {
+                let table = region.table.with_durability(durability);
+                for (index, (_, mutation)) in indices.into_iter().zip(changes) {
+                    let made = table.mutate_row([mutation]).map_err(failure::of_store);
+                    results.push(index, made.map(|_| pb::Result::default()));
+                }
+            }
+        }
+    }
+}
+
+/// True if what is written does not depend on what was written before.
+fn is_blind(mutation: &Mutation) -> bool {
+    let newest = |part: &DeletePart| matches!(part, DeletePart::Version { timestamp: None, .. });
+    match mutation {
+        Mutation::Put(_) => true,
+        Mutation::Delete(delete) => !delete.parts.iter().any(newest),
+        Mutation::Increment(_) | Mutation::Append(_) => false,
+    }
+}
+
+/// The results of one region's actions.
+struct Results {
+    /// Puts and deletes that wait to be committed together.
+    pending: Vec<(Option<u32>, Mutation)>,
+    /// The strongest that one of them asks for.
+    durability: Durability,
+    done: Vec<pb::ResultOrException>,
+}
+
+impl Results {
+    fn push(&mut self, index: Option<u32>, result: Result<pb::Result, Exception>) {
+        let (result, exception) = match result {
+            Ok(result) => (Some(result), None),
+            Err(exception) => (None, Some(exception.to_pair())),
+        };
+        self.done.push(pb::ResultOrException { index, result, exception, ..Default::default() });
+    }
+}
+
+fn failed(exception: &Exception) -> pb::RegionActionResult {
+    pb::RegionActionResult { exception: Some(exception.to_pair()), ..Default::default() }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server over real sockets, with a client that knows only the protocol. Real clients are in `tests/hbase`.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod hostile;
+mod load;
+mod rows;
+mod scans;
+mod support;
+mod tables;
