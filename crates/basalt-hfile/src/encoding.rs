@@ -29,6 +29,7 @@ use bytes::Bytes;
 use crate::cells::CellBlock;
 use crate::error::Damage;
 use crate::key::FlatKey;
+use crate::rows::RowBlock;
 use cursor::CellCursor;
 
 /// A data block encoding by name. All but COLUMNAR are HBase's.
@@ -218,6 +219,9 @@ pub(crate) trait BlockEncoding: Sync {
 
     /// All cells of a payload (behind the encoding's number).
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage>;
+
+    /// All cells of a payload, as runs of rows where rows have one form.
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage>;
 
     /// The cells of `row` alone, decoding no more than the layout forces.
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage>;

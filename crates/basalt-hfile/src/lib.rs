@@ -31,6 +31,7 @@ pub mod index;
 pub mod key;
 pub mod options;
 pub mod reader;
+pub mod rows;
 pub mod tools;
 pub mod trailer;
 #[cfg(feature = "typed")]
@@ -54,5 +55,6 @@ pub use file_info::FileInfo;
 pub use key::FlatKey;
 pub use options::{ReadOptions, WriterOptions};
 pub use reader::{BlockExtent, HFileReader, VerifyFinding};
+pub use rows::{RowBlock, RowPart, Rows};
 pub use trailer::Trailer;
 pub use writer::{FileSummary, HFileWriter};

@@ -15,14 +15,17 @@
 //! what a payload may unfold to, so a few damaged bytes cannot ask for more memory than the block claims.
 
 mod cursor;
+mod marks;
 mod read;
 mod rows;
+mod run;
 mod tags;
 mod write;
 
 pub(super) use cursor::DeltaCursor;
+pub(super) use marks::DeltaMarks;
 pub(super) use read::{
-    DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, key_len, read_be, read_key_part, read_le,
+    DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, decode_rows, key_len, read_be, read_key_part, read_le,
 };
 pub(super) use rows::{KnownHead, RowHead, read_flagged_row_head};
 pub(crate) use tags::{TagReader, tags_are_whole};

@@ -31,6 +31,7 @@ use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
+use crate::rows::RowBlock;
 use crate::varint::{read_leb, write_leb};
 
 pub(super) struct Diff;
@@ -48,6 +49,10 @@ impl BlockEncoding for Diff {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<Diff>(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        delta::decode_rows::<Diff>(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -131,6 +136,7 @@ impl BlockEncoder for Encoder {
 
 impl DeltaFormat for Diff {
     const NAME: &'static str = "DIFF";
+    const TIMESTAMPS_WHOLE: bool = false;
 
     fn read_start(body: &[u8], at: usize, cells: &mut DeltaCells) -> Option<usize> {
         let start = at + 1;

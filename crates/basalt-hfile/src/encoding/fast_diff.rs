@@ -28,6 +28,7 @@ use super::delta::{
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
+use crate::rows::RowBlock;
 use crate::varint::{read_leb, write_leb};
 
 pub(super) struct FastDiff;
@@ -45,6 +46,10 @@ impl BlockEncoding for FastDiff {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<FastDiff>(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        delta::decode_rows::<FastDiff>(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -125,6 +130,7 @@ impl Encoder {
 
 impl DeltaFormat for FastDiff {
     const NAME: &'static str = "FAST_DIFF";
+    const TIMESTAMPS_WHOLE: bool = false;
 
     fn read_start(_body: &[u8], at: usize, _cells: &mut DeltaCells) -> Option<usize> {
         Some(at)

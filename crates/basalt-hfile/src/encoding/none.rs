@@ -5,11 +5,12 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::cursor::CellCursor;
-use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::raw_cells::{decode_raw_cells, decode_raw_rows, write_raw_cell};
 use super::raw_cursor::{RawCursor, WalkedRows};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
+use crate::rows::RowBlock;
 
 pub(super) struct None;
 
@@ -20,6 +21,10 @@ impl BlockEncoding for None {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         decode_raw_cells(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        decode_raw_rows(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {

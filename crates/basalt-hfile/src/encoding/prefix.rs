@@ -24,6 +24,7 @@ use super::delta::{
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
+use crate::rows::RowBlock;
 use crate::varint::{read_leb, write_leb};
 
 pub(super) struct Prefix;
@@ -35,6 +36,10 @@ impl BlockEncoding for Prefix {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<Prefix>(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        delta::decode_rows::<Prefix>(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -84,6 +89,7 @@ fn common(step: &CellStep, cell: &CellRef<'_>) -> usize {
 
 impl DeltaFormat for Prefix {
     const NAME: &'static str = "PREFIX";
+    const TIMESTAMPS_WHOLE: bool = true;
 
     fn read_start(_body: &[u8], at: usize, _cells: &mut DeltaCells) -> Option<usize> {
         Some(at)

@@ -16,7 +16,11 @@ use super::{CellLayout, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
+use crate::rows::{Parts, RowBlock};
 use crate::varint::{read_vlong, vlong_len, vlong_len_at, write_vlong};
+
+/// Single cells that a block of runs has room for to begin with.
+pub(super) const RUN_CELLS_EXPECTED: usize = 64;
 
 /// Bytes of a cell in this form: what block sizes count.
 #[inline]
@@ -48,22 +52,43 @@ pub(super) fn write_raw_cell(cell: &CellRef<'_>, key: &[u8], layout: CellLayout,
 
 /// All cells of `data`, which they fill exactly.
 pub(crate) fn decode_raw_cells(data: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+    decode_layout(data, context, None)
+}
+
+/// As [`decode_raw_cells`], to runs of rows.
+pub(crate) fn decode_raw_rows(data: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+    let mut parts = Parts::default();
+    let cells = decode_layout(data, context, Some(&mut parts))?;
+    Ok(parts.into_block(cells))
+}
+
+fn decode_layout(
+    data: &Bytes,
+    context: &DecodeContext,
+    parts: Option<&mut Parts>,
+) -> Result<CellBlock, Damage> {
     let layout = context.layout;
     // The options are decided here, once, and are constants in the loop.
     match (layout.with_tags, layout.with_seq) {
-        (false, false) => decode::<false, false>(data, context),
-        (false, true) => decode::<false, true>(data, context),
-        (true, false) => decode::<true, false>(data, context),
-        (true, true) => decode::<true, true>(data, context),
+        (false, false) => decode::<false, false>(data, context, parts),
+        (false, true) => decode::<false, true>(data, context, parts),
+        (true, false) => decode::<true, false>(data, context, parts),
+        (true, true) => decode::<true, true>(data, context, parts),
     }
 }
 
+/// The cells; without those that went to `parts` as rows.
 fn decode<const TAGS: bool, const SEQ: bool>(
     data: &Bytes,
     context: &DecodeContext,
+    mut parts: Option<&mut Parts>,
 ) -> Result<CellBlock, Damage> {
     let bytes = &data[..];
-    let expected = bytes.len() / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD) + 1;
+    let mut expected = bytes.len() / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD) + 1;
+    if parts.is_some() {
+        // Most rows will be in runs.
+        expected = expected.min(RUN_CELLS_EXPECTED);
+    }
     let mut slots = Vec::with_capacity(expected);
     let mut row_starts = Vec::with_capacity(expected / 2 + 1);
     let mut plain = true;
@@ -75,7 +100,8 @@ fn decode<const TAGS: bool, const SEQ: bool>(
         let row = Name::new(bytes, at + 10, cell.row_len.into());
         if !row.is(&last_row, bytes) {
             let seq_override = context.seq_override;
-            let mut target = Target { slots: &mut slots, row_starts: &mut row_starts, seq_override };
+            let parts = parts.as_deref_mut();
+            let mut target = Target { slots: &mut slots, row_starts: &mut row_starts, seq_override, parts };
             let end = regular.decode::<TAGS, SEQ>(bytes, at, &mut target);
             if end > at {
                 at = end;

@@ -13,11 +13,12 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::cursor::CellCursor;
-use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::raw_cells::{decode_raw_cells, decode_raw_rows, write_raw_cell};
 use super::raw_cursor::{Cells, RawCursor, RowOffsets};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
+use crate::rows::RowBlock;
 
 pub(super) struct RowIndexV1;
 
@@ -29,7 +30,16 @@ impl BlockEncoding for RowIndexV1 {
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         let (cells, rows) = split(body)?;
         let block = decode_raw_cells(&cells, context)?;
-        check_rows(&block, &rows, cells.len())?;
+        // A slot's key begins behind the two lengths of the cell.
+        let starts = block.row_starts.iter().map(|&start| block.slots[start as usize].key as usize - 8);
+        check_rows(starts, &rows, cells.len())?;
+        Ok(block)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        let (cells, rows) = split(body)?;
+        let block = decode_raw_rows(&cells, context)?;
+        check_rows(block.row_offsets(), &rows, cells.len())?;
         Ok(block)
     }
 
@@ -101,12 +111,13 @@ fn row_offset(rows: &[u8], index: usize) -> usize {
 }
 
 /// The stored row offsets must be those of the decoded cells.
-fn check_rows(block: &CellBlock, rows: &[u8], at: usize) -> Result<(), Damage> {
-    // A slot's key begins behind the two lengths of the cell.
-    let starts = block.row_starts.iter().map(|&start| block.slots[start as usize].key as usize - 8);
-    if rows.len() == 4 * block.row_starts.len()
-        && starts.enumerate().all(|(index, start)| row_offset(rows, index) == start)
-    {
+fn check_rows(mut starts: impl Iterator<Item = usize>, rows: &[u8], at: usize) -> Result<(), Damage> {
+    let same = rows
+        .as_chunks()
+        .0
+        .iter()
+        .all(|offset| starts.next().is_some_and(|start| start == u32::from_be_bytes(*offset) as usize));
+    if same && starts.next().is_none() {
         return Ok(());
     }
     Err(Damage::new(at, "the row offsets are not those of the cells"))

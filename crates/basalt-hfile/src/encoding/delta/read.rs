@@ -11,12 +11,16 @@ use std::ops::Range;
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
+use super::marks::Mark;
 use super::rows::{DeltaRows, KnownHead, RowHead};
 use super::tags::TagReader;
 use crate::cells::{CellBlock, CellSlot};
+use crate::encoding::cursor::MARK_CELLS;
+use crate::encoding::raw_cells::RUN_CELLS_EXPECTED;
 use crate::encoding::{DecodeContext, same_bytes};
 use crate::error::Damage;
 use crate::key::{FlatKey, KEY_OVERHEAD};
+use crate::rows::{Parts, RowBlock};
 use crate::varint::{read_leb, read_vlong, vlong_len};
 
 /// Bytes of a short copy.
@@ -63,6 +67,9 @@ pub(in crate::encoding) trait DeltaFormat: 'static {
     /// Reads the head of a row's first cell of which all but the row is known, up to the bytes of the row.
     fn read_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead>;
 
+    /// Timestamps of rows of one form lie in the payload, as eight bytes each.
+    const TIMESTAMPS_WHOLE: bool;
+
     /// The timestamp that is stored at `at` in the form that `flag`, the first byte of its cell, says.
     fn read_timestamp(body: &[u8], at: usize, flag: u8, last: i64) -> Option<i64>;
 }
@@ -101,6 +108,17 @@ pub(in crate::encoding) fn decode<F: DeltaFormat>(
     Ok(cells.into_block(0))
 }
 
+/// Decodes a whole payload to runs of rows.
+pub(in crate::encoding) fn decode_rows<F: DeltaFormat>(
+    body: &Bytes,
+    context: &DecodeContext,
+) -> Result<RowBlock, Damage> {
+    let mut cells = DeltaCells::with_room::<F>(body, context, RUN_CELLS_EXPECTED)?;
+    let mut parts = Parts::default();
+    cells.step_until_or_run::<F, _>(|_| false, Some(&mut parts))?;
+    Ok(parts.into_block(cells.into_block(0)))
+}
+
 /// Decodes up to the end of `row`, and keeps the cells of that row.
 pub(in crate::encoding) fn decode_row<F: DeltaFormat>(
     body: &Bytes,
@@ -129,6 +147,23 @@ impl DeltaCells {
         body: &Bytes,
         context: &DecodeContext,
     ) -> Result<Self, Damage> {
+        Self::with_room::<F>(body, context, usize::MAX)
+    }
+
+    /// With room for few cells: a cursor may be sent elsewhere before it has read one.
+    pub(super) fn for_cursor<F: DeltaFormat>(
+        body: &Bytes,
+        context: &DecodeContext,
+    ) -> Result<Self, Damage> {
+        Self::with_room::<F>(body, context, 1)
+    }
+
+    /// With room for at most `cells_max` cells, until there are more.
+    fn with_room<F: DeltaFormat>(
+        body: &Bytes,
+        context: &DecodeContext,
+        cells_max: usize,
+    ) -> Result<Self, Damage> {
         let cut = || Damage::new(0, format!("the {} block ends before its first cell", F::NAME));
         let declared = u32::from_be_bytes(*body.first_chunk().ok_or_else(cut)?) as usize;
         if declared > context.block_raw_bytes_max {
@@ -136,14 +171,17 @@ impl DeltaCells {
             return Err(Damage::new(0, format!("the cells claim {declared} bytes, the limit is {limit}")));
         }
         // The estimate may be wrong in a damaged file; the payload bounds the cells at four bytes each.
-        let expected = (declared / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD)).min(body.len() / 4) + 1;
+        let cell_bytes = context.cell_bytes_estimate.max(8 + KEY_OVERHEAD);
+        let expected = (declared / cell_bytes).min(body.len() / 4).min(cells_max - 1) + 1;
+        // Room for all keys but not more than the payload makes likely; the rest comes by growing.
+        let key_bytes = (declared / cell_bytes).max(1);
+        let key_bytes = declared.saturating_sub(8 * expected).min(body.len() * 4) / key_bytes * expected;
         let mut cells = Self {
             body: body.clone(),
             at: 0,
             raw_bytes: 0,
             raw_bytes_declared: declared,
-            // Room for all keys but not more than the payload makes likely; the rest comes by growing.
-            keys: vec![0; declared.saturating_sub(8 * expected).min(body.len() * 4) + SHORT],
+            keys: vec![0; key_bytes.min(body.len() * 4) + SHORT],
             keys_len: 0,
             tags: Vec::new(),
             slots: Vec::with_capacity(expected),
@@ -159,6 +197,34 @@ impl DeltaCells {
         Ok(cells)
     }
 
+    /// As they are behind the cell of `mark`, which is the first one they know.
+    pub(super) fn resume<F: DeltaFormat>(
+        body: &Bytes,
+        context: &DecodeContext,
+        mark: &Mark<'_>,
+    ) -> Result<Self, Damage> {
+        let mut cells = Self::with_room::<F>(body, context, 2 * MARK_CELLS)?;
+        cells.keys_len = mark.name.len();
+        cells.grow_keys();
+        cells.keys[..mark.name.len()].copy_from_slice(mark.name);
+        cells.slots.push(mark.slot);
+        cells.row_starts.push(0);
+        (cells.at, cells.raw_bytes) = (mark.at, mark.raw_bytes);
+        Ok(cells)
+    }
+
+    /// What it takes to go on behind the last cell.
+    pub(super) fn mark(&self) -> Option<Mark<'_>> {
+        let slot = self.slots.last()?;
+        let name = &self.keys[self.name(slot)];
+        Some(Mark { name, slot: CellSlot { key: 0, ..*slot }, at: self.at, raw_bytes: self.raw_bytes })
+    }
+
+    /// True if there may be tags whose coded form depends on all before.
+    pub(super) fn may_have_coded_tags(&self) -> bool {
+        self.context.layout.tags_compressed
+    }
+
     /// The name (row length to qualifier) of a decoded cell.
     #[inline(always)]
     fn name(&self, slot: &CellSlot) -> Range<usize> {
@@ -171,18 +237,28 @@ impl DeltaCells {
         &mut self,
         stop: S,
     ) -> Result<bool, Damage> {
+        self.step_until_or_run::<F, S>(stop, None)
+    }
+
+    /// As [`Self::step_until`]; runs of rows of one form go to `parts` if that is there.
+    fn step_until_or_run<F: DeltaFormat, S: FnMut(&Self) -> bool>(
+        &mut self,
+        stop: S,
+        parts: Option<&mut Parts>,
+    ) -> Result<bool, Damage> {
         // The file's options are decided here, once, and are constants in the loop.
         match (self.context.layout.with_tags, self.context.layout.with_seq) {
-            (false, false) => self.step_loop::<F, S, false, false>(stop),
-            (false, true) => self.step_loop::<F, S, false, true>(stop),
-            (true, false) => self.step_loop::<F, S, true, false>(stop),
-            (true, true) => self.step_loop::<F, S, true, true>(stop),
+            (false, false) => self.step_loop::<F, S, false, false>(stop, parts),
+            (false, true) => self.step_loop::<F, S, false, true>(stop, parts),
+            (true, false) => self.step_loop::<F, S, true, false>(stop, parts),
+            (true, true) => self.step_loop::<F, S, true, true>(stop, parts),
         }
     }
 
     fn step_loop<F: DeltaFormat, S: FnMut(&Self) -> bool, const TAGS: bool, const SEQ: bool>(
         &mut self,
         mut stop: S,
+        mut parts: Option<&mut Parts>,
     ) -> Result<bool, Damage> {
         let body = self.body.clone();
         let mut rows = DeltaRows::default();
@@ -198,8 +274,12 @@ impl DeltaCells {
                 if try_rows && rows.is_ready() && !self.has_coded_tags() {
                     self.take_back(before);
                     self.in_bulk = true;
-                    if rows.decode::<F, TAGS, SEQ>(self, &body, &starts, &mut stop) {
-                        return Ok(true);
+                    match parts.as_deref_mut() {
+                        Some(parts) => rows.decode_run::<F, TAGS, SEQ>(self, &body, &starts, parts),
+                        None if rows.decode::<F, TAGS, SEQ>(self, &body, &starts, &mut stop) => {
+                            return Ok(true);
+                        }
+                        None => {}
                     }
                     self.in_bulk = false;
                     try_rows = false;
@@ -482,7 +562,7 @@ impl DeltaCells {
 
     /// Makes room for `keys_len` bytes and a short copy behind them.
     #[cold]
-    fn grow_keys(&mut self) {
+    pub(super) fn grow_keys(&mut self) {
         let needed = self.keys_len + SHORT;
         if needed > self.keys.len() {
             self.keys.resize(needed.max(2 * self.keys.len()), 0);
