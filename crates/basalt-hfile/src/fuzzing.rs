@@ -125,11 +125,8 @@ fn resealed_file(data: &[u8]) {
 fn block(encoding: Encoding, data: &[u8]) {
     let Some((&choice, body)) = data.split_first() else { return };
     let with_tags = choice & 1 != 0;
-    let layout = CellLayout {
-        with_tags,
-        tags_compressed: with_tags && choice & 2 != 0,
-        with_seq: choice & 4 != 0,
-    };
+    let layout =
+        CellLayout { with_tags, tags_compressed: with_tags && choice & 2 != 0, with_seq: choice & 4 != 0 };
     let (body, context) = (Bytes::copy_from_slice(body), context(layout));
     check_block(&block_of(Content::Cells { encoding, body, context, marks: Arc::default() }));
 }

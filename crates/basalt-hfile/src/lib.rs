@@ -37,6 +37,7 @@ pub mod trailer;
 #[cfg(feature = "typed")]
 pub mod typed;
 pub mod varint;
+mod write_buffer;
 pub mod writer;
 
 #[cfg(test)]

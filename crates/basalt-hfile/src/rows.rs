@@ -347,8 +347,7 @@ impl<'a> Rows<'a> {
     /// Every cell, row by row.
     #[inline]
     pub fn for_each_cell(&self, mut visit: impl FnMut(&CellRef<'a>)) {
-        let columns: Vec<_> =
-            self.run.columns.iter().map(|column| (self.name_of(column), *column)).collect();
+        let columns: Vec<_> = self.run.columns.iter().map(|column| (self.name_of(column), *column)).collect();
         if self.run.timestamps.is_empty() {
             for row in 0..self.run.rows {
                 let (key, bytes) = self.key_and_bytes(row);

@@ -88,8 +88,10 @@ fn measure(path: &Path, effort: &Effort) -> Outcome<String> {
     let size = reader.size_bytes();
     let sum = scan(&reader)?;
     let scans = times(effort.rounds, || scan(&reader).map(drop))?;
-    let mut line =
-        format!(r#"{{"by":"basalt","file":"{name}","size_bytes":{size},"cells":{},"sum":{sum}"#, reader.cells());
+    let mut line = format!(
+        r#"{{"by":"basalt","file":"{name}","size_bytes":{size},"cells":{},"sum":{sum}"#,
+        reader.cells()
+    );
     line += &format!(r#","raw_bytes":{},"scan_s":{scans:?}"#, raw_bytes(&reader)?);
     if effort.write_cells > 0 {
         let blocks = first_blocks(&reader, effort.write_cells)?;

@@ -99,13 +99,19 @@ pub(crate) fn vector(data: &[u8], bytes_max: usize) -> Result<(), Damage> {
 pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
     let spread = |number: i64| (number.wrapping_mul(0x5851_f42d_4c95_7f2d) as u64 >> 33) as i64;
     let sortable = |float: f64| super::alp::sortable_64(float.to_bits()) as i64;
+    // Five sizes of numbers, all digits of them random.
+    let exponent = |at: i64| 1000 + 13 * (at % 5) as u64;
+    let mantissa = |at: i64| (spread(at) as u64) << 21 ^ spread(at + 1000) as u64;
     let numbers: [(Vec<i64>, Nature); 6] = [
         ((0..200).map(|at| spread(at) % 1000).collect(), Nature::Integer),
         ((0..200).map(|at| 5_000_000 + at * 1000 + spread(at) % 7).collect(), Nature::Integer),
         ((0..200).map(|at| at / 40 * 1001 - 7).collect(), Nature::Integer),
         ((0..200).map(|at| spread(at % 5 * 77)).collect(), Nature::Integer),
         ((0..200).map(|at| sortable((spread(at) % 10_000) as f64 / 100.0)).collect(), Nature::Float(64)),
-        ((0..200).map(|at| sortable((1 + spread(at)) as f64 / 3e9)).collect(), Nature::Float(64)),
+        (
+            (0..200).map(|at| sortable(f64::from_bits(exponent(at) << 52 | mantissa(at)))).collect(),
+            Nature::Float(64),
+        ),
     ];
     let mut seeds = Vec::new();
     for (values, nature) in &numbers {
@@ -116,10 +122,16 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
         scheme.encode(values, &mut bytes);
         seeds.push((scheme.name(), bytes));
     }
+    let noise: Vec<u8> = (0..100).map(|at| (spread(at) >> 7) as u8).collect();
     let words = ["basalt", "granite", "gneiss", "a slate", ""];
     let texts: [StringList; 5] = [
         collect((0..60).map(|at| format!("{:04}", spread(at) % 10_000))),
-        collect((0..40).map(|at| "x".repeat(spread(at) as usize % 9))),
+        (0..90)
+            .map(|at| noise[at..at + spread(at as i64) as usize % 9].to_vec())
+            .collect::<Vec<_>>()
+            .iter()
+            .map(Vec::as_slice)
+            .collect(),
         collect((0..60).map(|at| words[spread(at) as usize % words.len()].repeat(2))),
         collect((0..60).map(|at| format!("https://example.org/{}/{}", spread(at) % 100, spread(at + 99)))),
         collect((0..60).map(|at| format!("customer/{:05}/{}", at * 3, "y".repeat(at as usize % 3)))),

@@ -11,6 +11,7 @@ use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
 use crate::rows::RowBlock;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct None;
 
@@ -42,15 +43,15 @@ struct Encoder {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.start = out.len();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], _step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], _step: Option<&CellStep>, out: &mut WriteBuffer) {
         write_raw_cell(cell, key, self.layout, out);
     }
 
-    fn finish(&mut self, _raw_bytes: usize, _out: &mut Vec<u8>) {}
+    fn finish(&mut self, _raw_bytes: usize, _out: &mut WriteBuffer) {}
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
         out.len() - self.start

@@ -25,7 +25,8 @@ use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::rows::RowBlock;
-use crate::varint::{read_leb, write_leb};
+use crate::varint::read_leb;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct Prefix;
 
@@ -56,22 +57,22 @@ struct Encoder {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer) {
         let common = step.map_or(0, |step| common(step, cell));
-        write_leb(out, (key.len() - common) as u32);
-        write_leb(out, cell.value.len() as u32);
-        write_leb(out, common as u32);
-        out.extend_from_slice(&key[common..]);
-        out.extend_from_slice(cell.value);
+        out.put_leb((key.len() - common) as u32);
+        out.put_leb(cell.value.len() as u32);
+        out.put_leb(common as u32);
+        out.put(&key[common..]);
+        out.put(cell.value);
         self.block.write_tail(cell, out);
     }
 
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
-        self.block.finish(raw_bytes, out);
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
+        self.block.finish(raw_bytes, out.as_mut_slice());
     }
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {

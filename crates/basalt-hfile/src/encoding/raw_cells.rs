@@ -17,7 +17,8 @@ use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
 use crate::rows::{Parts, RowBlock};
-use crate::varint::{read_vlong, vlong_len, vlong_len_at, write_vlong};
+use crate::varint::{read_vlong, vlong_len, vlong_len_at};
+use crate::write_buffer::WriteBuffer;
 
 /// Single cells that a block of runs has room for to begin with.
 pub(super) const RUN_CELLS_EXPECTED: usize = 64;
@@ -33,20 +34,17 @@ pub(crate) fn raw_cell_len(cell: &CellRef<'_>, layout: CellLayout) -> usize {
 
 /// Appends a cell with its flat key.
 #[inline]
-pub(super) fn write_raw_cell(cell: &CellRef<'_>, key: &[u8], layout: CellLayout, out: &mut Vec<u8>) {
-    let mut lengths = [0; 8];
-    lengths[..4].copy_from_slice(&(key.len() as u32).to_be_bytes());
-    lengths[4..].copy_from_slice(&(cell.value.len() as u32).to_be_bytes());
-    out.reserve(16 + key.len() + cell.value.len());
-    out.extend_from_slice(&lengths);
-    out.extend_from_slice(key);
-    out.extend_from_slice(cell.value);
+pub(super) fn write_raw_cell(cell: &CellRef<'_>, key: &[u8], layout: CellLayout, out: &mut WriteBuffer) {
+    let lengths = (key.len() as u64) << 32 | cell.value.len() as u64;
+    out.put_array(lengths.to_be_bytes());
+    out.put(key);
+    out.put(cell.value);
     if layout.with_tags {
-        out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());
-        out.extend_from_slice(cell.tags);
+        out.put_array((cell.tags.len() as u16).to_be_bytes());
+        out.put(cell.tags);
     }
     if layout.with_seq {
-        write_vlong(out, cell.seq.0 as i64);
+        out.put_vlong(cell.seq.0 as i64);
     }
 }
 

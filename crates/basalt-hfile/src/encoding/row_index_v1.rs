@@ -19,6 +19,7 @@ use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
 use crate::rows::RowBlock;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct RowIndexV1;
 
@@ -61,25 +62,26 @@ struct Encoder {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.start = out.len();
         self.rows.clear();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer) {
         if step.is_none_or(|step| step.new_row) {
             self.rows.push((out.len() - self.start) as u32);
         }
         write_raw_cell(cell, key, self.layout, out);
     }
 
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
         debug_assert_eq!(raw_bytes, out.len() - self.start);
-        out.extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
+        out.reserve(8 + 4 * self.rows.len());
+        out.put_array((self.rows.len() as u32).to_be_bytes());
         for row in &self.rows {
-            out.extend_from_slice(&row.to_be_bytes());
+            out.put_array(row.to_be_bytes());
         }
-        out.extend_from_slice(&(raw_bytes as u32).to_be_bytes());
+        out.put_array((raw_bytes as u32).to_be_bytes());
     }
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {

@@ -151,10 +151,7 @@ impl DeltaCells {
     }
 
     /// With room for few cells: a cursor may be sent elsewhere before it has read one.
-    pub(super) fn for_cursor<F: DeltaFormat>(
-        body: &Bytes,
-        context: &DecodeContext,
-    ) -> Result<Self, Damage> {
+    pub(super) fn for_cursor<F: DeltaFormat>(body: &Bytes, context: &DecodeContext) -> Result<Self, Damage> {
         Self::with_room::<F>(body, context, 1)
     }
 
