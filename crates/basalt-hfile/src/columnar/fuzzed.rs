@@ -100,7 +100,7 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
     let spread = |number: i64| (number.wrapping_mul(0x5851_f42d_4c95_7f2d) as u64 >> 33) as i64;
     let sortable = |float: f64| super::alp::sortable_64(float.to_bits()) as i64;
     // Five sizes of numbers, all digits of them random.
-    let exponent = |at: i64| 1000 + 13 * (at % 5) as u64;
+    let exponent = |at: i64| 100 + 400 * (at % 5) as u64;
     let mantissa = |at: i64| (spread(at) as u64) << 21 ^ spread(at + 1000) as u64;
     let numbers: [(Vec<i64>, Nature); 6] = [
         ((0..200).map(|at| spread(at) % 1000).collect(), Nature::Integer),

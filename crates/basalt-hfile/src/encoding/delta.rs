@@ -16,6 +16,7 @@
 
 mod cursor;
 mod marks;
+mod names;
 mod read;
 mod rows;
 mod run;
@@ -24,10 +25,8 @@ mod write;
 
 pub(super) use cursor::DeltaCursor;
 pub(super) use marks::DeltaMarks;
-pub(super) use read::{
-    DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, decode_rows, key_len, read_be,
-    read_key_part, read_le,
-};
+pub(super) use names::{NewName, key_len, read_key_part};
+pub(super) use read::{DeltaCells, DeltaFormat, NewCell, decode, decode_row, decode_rows, read_be, read_le};
 pub(super) use rows::{KnownHead, RowHead, read_flagged_row_head};
 pub(crate) use tags::{TagReader, tags_are_whole};
 pub(super) use write::{DeltaBlock, write_key_part};

@@ -17,7 +17,8 @@ use std::ops::Range;
 
 use basalt_model::{CellType, Seq};
 
-use super::read::{DeltaCells, DeltaFormat, NewName};
+use super::names::NewName;
+use super::read::{DeltaCells, DeltaFormat};
 use crate::cells::CellSlot;
 use crate::encoding::row_form::{CELLS_MAX, Patience, RowForm, load};
 use crate::rows::Parts;
