@@ -42,7 +42,8 @@ fn reseal(block: &mut Vec<u8>) {
     Head::seal(block, seal);
     let sections_len = block.len().saturating_sub(sections_at + 4);
     let Ok(mut head) = Head::read(&block[..sections_at], len, sections_len, seal) else { return };
-    for entry in &mut head.sections {
+    // A section without bytes has no header, whatever its entry says.
+    for entry in head.sections.iter_mut().filter(|entry| entry.len > 0) {
         let at = sections_at + entry.offset as usize;
         let (header, pages) = block[at..at + entry.len as usize].split_at_mut(entry.header_len as usize);
         reseal_pages(header, pages, entry.offset + entry.header_len, seal);
