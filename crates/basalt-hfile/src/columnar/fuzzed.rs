@@ -32,7 +32,7 @@ pub(crate) fn open(mut bytes: Vec<u8>, context: &DecodeContext) -> Result<Column
     ColumnarBlock::open(file, 0, len, bytes, SEAL, context)
 }
 
-fn reseal(block: &mut Vec<u8>) {
+fn reseal(block: &mut [u8]) {
     let Some(Ok(len)) = block.get(HEADER_LEN..).map(head_len) else { return };
     let sections_at = HEADER_LEN + len;
     if sections_at > block.len() {
