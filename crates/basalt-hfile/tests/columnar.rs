@@ -4,6 +4,7 @@
 //! without being read.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "cell/owned.rs"]
 mod cell;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! and then. What is read must be what was written, by block, by row and by seek, whatever breaks the form where.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "cell/owned.rs"]
 mod cell;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! without tags and sequence numbers, by scanning, by seeking and by single rows.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "cell/owned.rs"]
 mod cell;
 
 use std::sync::Arc;
