@@ -35,5 +35,7 @@ done | tee "$work/measured.jsonl" >&2
 mkdir -p "$(dirname "$out")"
 [ -z "${KEEP:-}" ] || cp "$work/measured.jsonl" "$KEEP"
 python3 "$here/table.py" "$work/measured.jsonl" "$cells" "${effort[*]}, $turns turns" > "$work/hfile.md"
+# What people wrote below the table stays.
+[ ! -e "$out" ] || sed -n '/^## /,$p' "$out" >> "$work/hfile.md"
 mv "$work/hfile.md" "$out"
 echo "written: $out" >&2

@@ -39,6 +39,7 @@ def main():
     print("thread's time on a processor (the JVM's compiler and garbage collector run on others and are not counted), the best of all rounds. HBase is 2.6.4 with its pure-Java codecs, warmed up for as many rounds as are measured.")
     print()
     print("* scan: every cell, from the operating system's cache, checksums verified: million cells per second, and MB of plain cells per second.")
+    print("  Of each cell timestamp, length of the value, and the last bytes of row, qualifier and value go into a sum; both programs must come to the same.")
     print("* seek: a random row found and a value of it read, in microseconds of the clock: median, and 99th percentile. Both keep decompressed blocks in memory.")
     print("* write: cells from memory to a file without fsync, million cells per second.")
     print("* ×: how many times as fast Basalt is.")
@@ -48,6 +49,9 @@ def main():
     for name, by in measured.items():
         ours, theirs = by["basalt"], by["hbase"]
         encoding, codec = name.split("-")
+        sums = {line["sum"] for line in ours + theirs}
+        if len(sums) != 1:
+            sys.exit(f"{name}: the programs did not see the same cells, their sums are {sums}")
         size, count, raw = ours[0]["size_bytes"], ours[0]["cells"], ours[0]["raw_bytes"]
         # Million cells per second.
         scan, their_scan = rate(ours, "cells", "scan_s"), rate(theirs, "cells", "scan_s")

@@ -27,6 +27,7 @@
 //! | [`head`], [`section`], [`bound`], [`place`] | the parts of a block, their bounds and checksums |
 //! | [`ints`], [`frame`], [`alp`], [`bitpack`] | vectors of integers |
 //! | [`texts`], [`fsst`], [`strings`] | vectors of strings |
+//! | [`fuzzed`] | what fuzzers need |
 
 mod alp;
 mod bitpack;
@@ -37,6 +38,7 @@ mod encode;
 mod form;
 mod frame;
 mod fsst;
+pub(crate) mod fuzzed;
 mod group;
 mod head;
 mod input;

@@ -29,6 +29,8 @@ use bytes::Bytes;
 use crate::cells::CellBlock;
 use crate::error::Damage;
 use crate::key::FlatKey;
+use crate::rows::RowBlock;
+use crate::write_buffer::WriteBuffer;
 use cursor::CellCursor;
 
 /// A data block encoding by name. All but COLUMNAR are HBase's.
@@ -219,6 +221,9 @@ pub(crate) trait BlockEncoding: Sync {
     /// All cells of a payload (behind the encoding's number).
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage>;
 
+    /// All cells of a payload, as runs of rows where rows have one form.
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage>;
+
     /// The cells of `row` alone, decoding no more than the layout forces.
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage>;
 
@@ -229,14 +234,23 @@ pub(crate) trait BlockEncoding: Sync {
 /// Appends cells to block payloads. The call per cell is virtual; measured, it is lost among the copies.
 pub(crate) trait BlockEncoder: Send {
     /// Starts a block at the end of `out`.
-    fn begin(&mut self, out: &mut Vec<u8>);
-    /// Appends a cell with its flat key; `step` is `None` for the first cell of a block.
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>);
+    fn begin(&mut self, out: &mut WriteBuffer);
+    /// Appends a cell with its flat key; `step` is `None` for the first cell of a block. There is room for
+    /// [`encoded_len_max`].
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer);
     /// Ends the block, whose cells are `raw_bytes` in raw form.
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>);
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer);
     /// Bytes emitted for cells of this block so far, as HBase counts them for its block boundaries: at most
     /// what was appended and four for each cell.
     fn encoded_bytes(&self, out: &[u8]) -> usize;
+}
+
+/// Bytes that no encoding of a cell exceeds, nor what is written behind its end on the way.
+#[inline(always)]
+pub(crate) fn encoded_len_max(cell: &CellRef<'_>, key: &[u8]) -> usize {
+    // Flag, three lengths, type, tags' length and sequence number; a family length. A coded tag has at most its raw form's bytes
+    // and four more, and has two at least.
+    64 + key.len() + cell.family.len() + cell.value.len() + 4 * cell.tags.len()
 }
 
 /// `a == b` for slices that are a few bytes long and mostly equal: rows and column names of neighbouring cells.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 
 use crate::block::{BlockHeader, HEADER_LEN, block_in};
 use crate::bloom::{BloomKind, BloomReader};
+use crate::columnar::{self, Spare};
 use crate::compression::{Compression, decompress};
 use crate::encoded_block::{Content, EncodedBlock};
 use crate::encoding::{CellLayout, DecodeContext, Encoding, delta};
@@ -34,7 +35,7 @@ pub fn memory_bytes_max(len: usize) -> usize {
 pub type Target = fn(&[u8]);
 
 /// Name and function of every target.
-pub const TARGETS: [(&str, Target); 16] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("file", file),
     ("resealed_file", resealed_file),
     ("encoding_none", |data| block(Encoding::None, data)),
@@ -42,6 +43,8 @@ pub const TARGETS: [(&str, Target); 16] = [
     ("encoding_diff", |data| block(Encoding::Diff, data)),
     ("encoding_fast_diff", |data| block(Encoding::FastDiff, data)),
     ("encoding_row_index_v1", |data| block(Encoding::RowIndexV1, data)),
+    ("columnar_block", columnar_block),
+    ("columnar_vector", columnar_vector),
     ("tags", tags),
     ("codec_gz", |data| codec(Compression::Gz, data)),
     ("codec_snappy", |data| codec(Compression::Snappy, data)),
@@ -122,20 +125,53 @@ fn resealed_file(data: &[u8]) {
 fn block(encoding: Encoding, data: &[u8]) {
     let Some((&choice, body)) = data.split_first() else { return };
     let with_tags = choice & 1 != 0;
-    let context = DecodeContext {
-        layout: CellLayout {
-            with_tags,
-            tags_compressed: with_tags && choice & 2 != 0,
-            with_seq: choice & 4 != 0,
-        },
-        seq_override: None,
-        cell_bytes_estimate: 30,
-        block_raw_bytes_max: RAW_BYTES_MAX as usize,
-    };
-    let body = Bytes::copy_from_slice(body);
-    let content = Content::Cells { encoding, body, context, marks: Arc::default() };
-    let file = Arc::new(MemoryFile::new("fuzz", Bytes::new()));
-    check_block(&EncodedBlock { file, offset: 0, content });
+    let layout =
+        CellLayout { with_tags, tags_compressed: with_tags && choice & 2 != 0, with_seq: choice & 4 != 0 };
+    let (body, context) = (Bytes::copy_from_slice(body), context(layout));
+    check_block(&block_of(Content::Cells { encoding, body, context, marks: Arc::default() }));
+}
+
+fn context(layout: CellLayout) -> DecodeContext {
+    let block_raw_bytes_max = RAW_BYTES_MAX as usize;
+    DecodeContext { layout, seq_override: None, cell_bytes_estimate: 30, block_raw_bytes_max }
+}
+
+fn block_of(content: Content) -> EncodedBlock {
+    EncodedBlock { file: Arc::new(MemoryFile::new("fuzz", Bytes::new())), offset: 0, content }
+}
+
+/// A row group with its header, its checksums made right.
+fn columnar_block(data: &[u8]) {
+    let layout = CellLayout { with_seq: true, ..Default::default() };
+    let Ok(group) = columnar::fuzzed::open(data.to_vec(), &context(layout)) else { return };
+    let group = Arc::new(group);
+    let _ = group.facts();
+    let encoded = block_of(Content::Columns(group.clone()));
+    let block = check_walk(&encoded);
+    // What a damaged index says of rows may be found out only by who reads them all: a seek may land anywhere.
+    for at in block.iter().flat_map(|block| [0, block.len() / 2, block.len() - 1]) {
+        let cell = block.as_ref().map(|block| block.cell(at));
+        let Some(cell) = cell else { return };
+        let _ = encoded.decode_row(cell.row);
+        let _ = encoded.cursor().and_then(|mut cursor| cursor.seek(&FlatKey::of(&cell)));
+    }
+    let _ = encoded.decode_row(b"row");
+    for column in 0..group.columns().count() {
+        for vector in 0..group.vectors().min(3) {
+            let _ = group.column_vector(column, vector, &mut Spare::default());
+            let _ = group.vector_bounds(column, vector);
+        }
+    }
+}
+
+/// One vector of a section.
+fn columnar_vector(data: &[u8]) {
+    let _ = columnar::fuzzed::vector(data, RAW_BYTES_MAX as usize);
+}
+
+/// Sound inputs for the target `columnar_vector`, by the names of their schemes.
+pub fn columnar_vectors() -> Vec<(&'static str, Vec<u8>)> {
+    columnar::fuzzed::vectors()
 }
 
 /// The input of an encoding's target that stands for a block of a file.
@@ -147,10 +183,30 @@ pub fn block_input(block: &EncodedBlock) -> Vec<u8> {
     [&[choice], &body[..]].concat()
 }
 
-/// The cursor and the single row must give what the batch decoder gives, if that succeeds.
+/// The cursor, the runs of rows and the single row must give what the batch decoder gives, if that succeeds.
 fn check_block(encoded: &EncodedBlock) {
+    let Some(block) = check_walk(encoded) else { return };
+    // The first seek goes without marks, the second makes them, those behind it use them.
+    for at in [0, block.len() / 2, block.len() - 1, block.len() / 3] {
+        check_seek(encoded, &block, at);
+    }
+}
+
+/// The cells of the block, if there are any, by batch; by runs of rows and by cursor they must be the same.
+fn check_walk(encoded: &EncodedBlock) -> Option<CellBlock> {
     let decoded = encoded.decode();
-    let Ok(mut cursor) = encoded.cursor() else { return };
+    match (&decoded, encoded.decode_rows()) {
+        (Ok(block), Ok(rows)) => {
+            let mut at = 0;
+            rows.for_each_cell(|cell| {
+                assert_eq!(*cell, block.cell(at), "cell {at} by rows and by batch");
+                at += 1;
+            });
+            assert_eq!((at, rows.len(), rows.is_plain()), (block.len(), block.len(), block.plain));
+        }
+        (decoded, rows) => assert_eq!(decoded.is_err(), rows.is_err()),
+    }
+    let Ok(mut cursor) = encoded.cursor() else { return None };
     let mut walked = 0;
     while let Ok(true) = cursor.next_cell() {
         if let Ok(block) = &decoded {
@@ -159,13 +215,9 @@ fn check_block(encoded: &EncodedBlock) {
         walked += 1;
     }
     while let Ok(true) = cursor.previous_cell() {}
-    let Ok(block) = decoded else { return };
+    let block = decoded.ok()?;
     assert_eq!(walked, block.len());
-    for at in [0, walked / 2, walked.saturating_sub(1)] {
-        if at < walked {
-            check_seek(encoded, &block, at);
-        }
-    }
+    (walked > 0).then_some(block)
 }
 
 fn check_seek(encoded: &EncodedBlock, block: &CellBlock, at: usize) {

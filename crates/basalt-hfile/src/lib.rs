@@ -32,11 +32,13 @@ pub mod key;
 pub mod options;
 pub mod predicate;
 pub mod reader;
+pub mod rows;
 pub mod tools;
 pub mod trailer;
 #[cfg(feature = "typed")]
 pub mod typed;
 pub mod varint;
+mod write_buffer;
 pub mod writer;
 
 #[cfg(test)]
@@ -56,5 +58,6 @@ pub use key::FlatKey;
 pub use options::{ReadOptions, WriterOptions};
 pub use predicate::Predicate;
 pub use reader::{BlockExtent, HFileReader, VerifyFinding};
+pub use rows::{RowBlock, RowPart, Rows};
 pub use trailer::Trailer;
 pub use writer::{FileSummary, HFileWriter};

@@ -7,7 +7,7 @@ mod verify;
 
 use std::sync::{Arc, OnceLock};
 
-use basalt_model::Seq;
+use basalt_model::{CellRef, Seq};
 use bytes::Bytes;
 
 use crate::block::{BlockHeader, BlockKind, RawBlock, read_block};
@@ -22,6 +22,7 @@ use crate::file_info::{FileInfo, keys};
 use crate::index::{BlockPointer, FlatIndex};
 use crate::key::{FlatKey, row_of};
 use crate::options::ReadOptions;
+use crate::rows::RowBlock;
 use crate::trailer::{KeyOrder, Trailer};
 
 pub use verify::VerifyFinding;
@@ -187,7 +188,15 @@ impl HFileReader {
     /// Reads, verifies, decompresses and decodes data block `index`.
     pub fn read_block(&self, index: usize) -> Result<CellBlock> {
         let block = self.read_encoded_block(index)?.decode()?;
-        self.check_keys(index, &block)?;
+        let last = block.len().checked_sub(1);
+        self.check_keys(index, last.map(|last| (block.cell(0), block.cell(last))))?;
+        Ok(block)
+    }
+
+    /// As [`Self::read_block`], to runs of rows: for readers of whole blocks, who can work by column or cell after cell.
+    pub fn read_rows(&self, index: usize) -> Result<RowBlock> {
+        let block = self.read_encoded_block(index)?.decode_rows()?;
+        self.check_keys(index, block.ends())?;
         Ok(block)
     }
 
@@ -259,16 +268,15 @@ impl HFileReader {
         Err(corrupt(self.name(), block.offset, what))
     }
 
-    /// The keys of a block must lie between the index keys of it and of the next: what a block of another file
+    /// The first and the last key of a block must lie between the index keys of it and of the next: what a block of another file
     /// at the same place rarely passes.
-    fn check_keys(&self, index: usize, block: &CellBlock) -> Result<()> {
-        let Some(last) = block.len().checked_sub(1).filter(|_| self.trailer.order == KeyOrder::Cells) else {
-            return Ok(());
-        };
+    fn check_keys(&self, index: usize, ends: Option<(CellRef<'_>, CellRef<'_>)>) -> Result<()> {
+        let ends = ends.filter(|_| self.trailer.order == KeyOrder::Cells);
+        let Some((first, last)) = ends else { return Ok(()) };
         let keys = self.index()?;
         let key_of = |index: usize| if index < keys.len() { FlatKey::parse(keys.key(index)) } else { None };
-        let below = key_of(index).is_some_and(|key| key.compare(&FlatKey::of(&block.cell(0))).is_gt());
-        let above = key_of(index + 1).is_some_and(|key| key.compare(&FlatKey::of(&block.cell(last))).is_lt());
+        let below = key_of(index).is_some_and(|key| key.compare(&FlatKey::of(&first)).is_gt());
+        let above = key_of(index + 1).is_some_and(|key| key.compare(&FlatKey::of(&last)).is_lt());
         if below || above {
             let what = "the cells of the block lie outside the index keys around it";
             return Err(corrupt(self.name(), keys.pointer(index).offset, what));

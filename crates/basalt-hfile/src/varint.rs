@@ -97,11 +97,19 @@ pub fn write_vlong(out: &mut Vec<u8>, value: i64) {
         out.push(value as u8);
         return;
     }
+    let (bytes, len) = vlong_bytes(value);
+    out.extend_from_slice(&bytes[..len]);
+}
+
+/// A VLONG of more than one byte: its bytes, and how many they are.
+#[inline]
+pub(crate) fn vlong_bytes(value: i64) -> ([u8; 9], usize) {
     let len = magnitude_len(value);
     let (marker, magnitude) =
         if value < 0 { (-120 - len as i64, !value as u64) } else { (-112 - len as i64, value as u64) };
-    out.push(marker as u8);
-    out.extend_from_slice(&magnitude.to_be_bytes()[8 - len..]);
+    let mut bytes = [marker as u8; 9];
+    bytes[1..].copy_from_slice(&(magnitude << (64 - 8 * len)).to_be_bytes());
+    (bytes, 1 + len)
 }
 
 /// Appends VBYTES: the length as a VLONG, then the bytes.

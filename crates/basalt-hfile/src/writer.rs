@@ -17,14 +17,15 @@ use crate::bloom::{BloomKind, BloomWriter, GeneralBloom};
 use crate::compression::Compressor;
 use crate::encoding::delta::tags_are_whole;
 use crate::encoding::raw_cells::raw_cell_len;
-use crate::encoding::{BlockEncoder, CellLayout, CellStep, Encoding, same_bytes};
+use crate::encoding::{BlockEncoder, CellLayout, CellStep, Encoding, encoded_len_max, same_bytes};
 use crate::error::{Error, Result};
 use crate::file::FileWrite;
 use crate::file_info::{FileInfo, keys};
 use crate::index::{BlockPointer, IndexWriter, separator};
-use crate::key::FlatKey;
+use crate::key::{FlatKey, KEY_OVERHEAD};
 use crate::options::WriterOptions;
 use crate::trailer::Trailer;
+use crate::write_buffer::WriteBuffer;
 use group::GroupWriter;
 use stats::CellStats;
 
@@ -74,7 +75,7 @@ pub struct HFileWriter<W: FileWrite> {
     /// The rows of the block being filled, in COLUMNAR.
     groups: Option<GroupWriter>,
     /// The block being filled: room for its header, then payload.
-    block: Vec<u8>,
+    block: WriteBuffer,
     /// Raw bytes of the cells in `block`.
     block_raw_bytes: usize,
     /// Cells in `block`.
@@ -96,7 +97,7 @@ pub struct HFileWriter<W: FileWrite> {
 /// The flat key of the last cell, with the lengths of its parts.
 #[derive(Default)]
 struct LastKey {
-    bytes: Vec<u8>,
+    bytes: WriteBuffer,
     row_len: usize,
     family_len: usize,
     timestamp: i64,
@@ -108,33 +109,39 @@ impl LastKey {
     #[inline]
     fn set(&mut self, cell: &CellRef<'_>, new_row: bool) {
         if new_row {
-            self.bytes.clear();
-            self.bytes.extend_from_slice(&(cell.row.len() as u16).to_be_bytes());
-            self.bytes.extend_from_slice(cell.row);
+            self.bytes.truncate(0);
+            self.bytes.reserve(KEY_OVERHEAD + cell.row.len() + cell.family.len() + cell.qualifier.len());
+            self.bytes.put_array((cell.row.len() as u16).to_be_bytes());
+            self.bytes.put(cell.row);
             self.bytes.push(cell.family.len() as u8);
-            self.bytes.extend_from_slice(cell.family);
+            self.bytes.put(cell.family);
             self.row_len = cell.row.len();
             self.family_len = cell.family.len();
         } else {
             self.bytes.truncate(3 + self.row_len + self.family_len);
+            self.bytes.reserve(9 + cell.qualifier.len());
         }
-        self.bytes.extend_from_slice(cell.qualifier);
-        let mut suffix = [0; 9];
-        suffix[..8].copy_from_slice(&cell.timestamp.to_be_bytes());
-        suffix[8] = cell.cell_type.code();
-        self.bytes.extend_from_slice(&suffix);
+        self.bytes.put(cell.qualifier);
+        self.bytes.put_array(cell.timestamp.to_be_bytes());
         self.timestamp = cell.timestamp;
-        self.type_code = suffix[8];
+        self.type_code = cell.cell_type.code();
+        self.bytes.push(self.type_code);
+    }
+
+    /// The flat key.
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        self.bytes.as_slice()
     }
 
     #[inline]
     fn key(&self) -> FlatKey<'_> {
         let family_at = 3 + self.row_len;
-        let qualifier_at = family_at + self.family_len;
+        let (qualifier_at, bytes) = (family_at + self.family_len, self.bytes.as_slice());
         FlatKey {
-            row: &self.bytes[2..2 + self.row_len],
-            family: &self.bytes[family_at..qualifier_at],
-            qualifier: &self.bytes[qualifier_at..self.bytes.len() - 9],
+            row: &bytes[2..2 + self.row_len],
+            family: &bytes[family_at..qualifier_at],
+            qualifier: &bytes[qualifier_at..bytes.len() - 9],
             timestamp: self.timestamp,
             type_code: self.type_code,
         }
@@ -161,7 +168,7 @@ impl<W: FileWrite> HFileWriter<W> {
             sink,
             encoder: options.encoding.implementation().encoder(layout),
             groups: GroupWriter::try_new(&options)?,
-            block: Vec::with_capacity(options.block_bytes as usize + options.block_bytes as usize / 4),
+            block: WriteBuffer::with_room(options.block_bytes as usize + options.block_bytes as usize / 4),
             block_raw_bytes: 0,
             block_cells: 0,
             last_key: LastKey::default(),
@@ -245,11 +252,12 @@ impl<W: FileWrite> HFileWriter<W> {
     #[inline(always)]
     fn encode(&mut self, cell: &CellRef<'_>, step: Option<&CellStep>, new_row: bool) {
         self.last_key.set(cell, new_row);
-        let raw_len = raw_cell_len(cell, self.layout);
-        self.encoder.append(cell, &self.last_key.bytes, step, &mut self.block);
+        let (raw_len, key) = (raw_cell_len(cell, self.layout), self.last_key.bytes.as_slice());
+        self.block.reserve(encoded_len_max(cell, key));
+        self.encoder.append(cell, key, step, &mut self.block);
         self.block_raw_bytes += raw_len;
         self.block_cells += 1;
-        self.stats.add(cell, &self.last_key.bytes, raw_len, new_row);
+        self.stats.add(cell, key, raw_len, new_row);
     }
 
     #[inline]
@@ -275,12 +283,13 @@ impl<W: FileWrite> HFileWriter<W> {
     }
 
     fn start_block(&mut self) {
-        self.block.clear();
-        self.block.resize(HEADER_LEN, 0);
+        self.block.truncate(0);
+        self.block.reserve(HEADER_LEN + 2);
+        self.block.put_array([0; HEADER_LEN]);
         self.block_raw_bytes = 0;
         self.block_cells = 0;
         if self.options.encoding != Encoding::None {
-            self.block.extend_from_slice(&self.options.encoding.by_cell().id().to_be_bytes());
+            self.block.put_array(self.options.encoding.by_cell().id().to_be_bytes());
         }
         self.encoder.begin(&mut self.block);
     }
@@ -292,7 +301,7 @@ impl<W: FileWrite> HFileWriter<W> {
         // encoder's, and rarely asked for.
         let encoded_bound = self.block.len() + 4 * self.block_cells;
         self.block_raw_bytes >= limit
-            || encoded_bound >= limit && self.encoder.encoded_bytes(&self.block) >= limit
+            || encoded_bound >= limit && self.encoder.encoded_bytes(self.block.as_slice()) >= limit
     }
 
     fn finish_block(&mut self) -> Result<()> {
@@ -305,8 +314,10 @@ impl<W: FileWrite> HFileWriter<W> {
         self.encoder.finish(self.block_raw_bytes, &mut self.block);
         let kind =
             if self.options.encoding == Encoding::None { BlockKind::Data } else { BlockKind::EncodedData };
-        let pointer = self.sink.write_block(kind, &mut self.block)?;
-        self.add_data_block(pointer)
+        let mut block = self.block.take_vec();
+        let pointer = self.sink.write_block(kind, &mut block);
+        self.block.take_back(block);
+        self.add_data_block(pointer?)
     }
 
     /// A data block was written: its index entry, and what else is ready behind it.
@@ -344,17 +355,16 @@ impl<W: FileWrite> HFileWriter<W> {
         self.index.write_intermediates(&mut self.sink)?;
         let load_on_open_offset = self.sink.offset();
         let index = self.index.write_root(&mut self.sink)?;
-        self.block.clear();
-        self.block.resize(HEADER_LEN, 0);
-        self.sink.write_block(BlockKind::RootIndex, &mut self.block)?;
-        self.stats.complete(&mut self.info, &self.options, self.layout, &self.last_key.bytes);
+        let mut block = vec![0; HEADER_LEN];
+        self.sink.write_block(BlockKind::RootIndex, &mut block)?;
+        self.stats.complete(&mut self.info, &self.options, self.layout, self.last_key.bytes());
         if let Some(bloom) = self.general_bloom.as_mut().filter(|bloom| bloom.key_count() > 0) {
             bloom_info(bloom, &mut self.info);
         }
-        self.block.clear();
-        self.block.resize(HEADER_LEN, 0);
-        self.info.encode(&mut self.block);
-        let file_info_offset = self.sink.write_block(BlockKind::FileInfo, &mut self.block)?.offset;
+        block.clear();
+        block.resize(HEADER_LEN, 0);
+        self.info.encode(&mut block);
+        let file_info_offset = self.sink.write_block(BlockKind::FileInfo, &mut block)?.offset;
         if let Some(bloom) = self.general_bloom.as_mut().filter(|bloom| bloom.key_count() > 0) {
             let comparator = bloom.comparator();
             bloom.writer().write_meta(&mut self.sink, BlockKind::GeneralBloomMeta, comparator)?;
@@ -379,7 +389,7 @@ impl<W: FileWrite> HFileWriter<W> {
             checksummed: self.options.trailer_checksum,
         };
         self.sink.append(&trailer.encode())?;
-        let last_row = self.last_key.bytes.get(2..2 + self.last_key.row_len).unwrap_or_default();
+        let last_row = self.last_key.bytes().get(2..2 + self.last_key.row_len).unwrap_or_default();
         let summary = self.stats.summary(self.sink.offset(), Bytes::copy_from_slice(last_row));
         Ok((summary, self.sink.into_file()))
     }

@@ -4,6 +4,9 @@
 //! without being read.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "cell/owned.rs"]
+mod cell;
+
 use std::sync::Arc;
 
 use basalt_hfile::columnar::VECTOR;
@@ -12,32 +15,9 @@ use basalt_hfile::{
 };
 use basalt_model::rowkey::encode_row_key;
 use basalt_model::types::{Decimal, Value};
-use basalt_model::{CellRef, CellType, FamilyLayout, KeyColumn, Seq, SortOrder, SqlType};
+use basalt_model::{CellRef, CellType, FamilyLayout, KeyColumn, SortOrder, SqlType};
+use cell::Cell;
 use proptest::prelude::*;
-
-struct Cell {
-    row: Vec<u8>,
-    qualifier: Vec<u8>,
-    timestamp: i64,
-    cell_type: CellType,
-    value: Vec<u8>,
-    seq: u64,
-}
-
-impl Cell {
-    fn as_ref(&self) -> CellRef<'_> {
-        CellRef {
-            row: &self.row,
-            family: b"0",
-            qualifier: &self.qualifier,
-            timestamp: self.timestamp,
-            cell_type: self.cell_type,
-            value: &self.value,
-            seq: Seq(self.seq),
-            tags: b"",
-        }
-    }
-}
 
 /// SplitMix64: one seed makes one table.
 struct Chance(u64);
@@ -196,6 +176,7 @@ impl Shape {
                 cell_type,
                 value,
                 seq: row_number / 100,
+                tags: vec![],
             };
             if chance.one_in(self.markers) {
                 cells.push(cell(b"", time, CellType::DeleteFamily, vec![]));
@@ -222,7 +203,7 @@ impl Shape {
                 }
             }
         }
-        cells.sort_by(|a, b| a.as_ref().compare(&b.as_ref()));
+        cells.sort_by(|a, b| a.borrow().compare(&b.borrow()));
         cells
     }
 
@@ -242,7 +223,7 @@ impl Shape {
 fn file(options: WriterOptions, cells: &[Cell]) -> Vec<u8> {
     let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
     for cell in cells {
-        writer.append(cell.as_ref()).unwrap();
+        writer.append(cell.borrow()).unwrap();
     }
     writer.finish_into().unwrap().1
 }
@@ -258,13 +239,13 @@ fn check(cells: &[Cell], options: WriterOptions) -> HFileReader {
     for index in 0..reader.block_count().unwrap() {
         let block = reader.read_block(index).unwrap();
         for at in 0..block.len() {
-            assert_eq!(block.cell(at), expected.next().unwrap().as_ref());
+            assert_eq!(block.cell(at), expected.next().unwrap().borrow());
         }
     }
     assert!(expected.next().is_none());
     for cell in cells.iter().step_by(cells.len() / 11 + 1) {
         check_row(&reader, cells, &cell.row);
-        check_seek(&reader, cells, &cell.as_ref());
+        check_seek(&reader, cells, &cell.borrow());
     }
     reader
 }
@@ -277,7 +258,7 @@ fn check_row(reader: &HFileReader, cells: &[Cell], row: &[u8]) {
         }
         let block = reader.open_block(index).unwrap().decode_row(row).unwrap();
         for at in 0..block.len() {
-            assert_eq!(block.cell(at), expected.next().unwrap().as_ref());
+            assert_eq!(block.cell(at), expected.next().unwrap().borrow());
         }
     }
     assert!(expected.next().is_none());
@@ -285,22 +266,22 @@ fn check_row(reader: &HFileReader, cells: &[Cell], row: &[u8]) {
 
 fn check_seek(reader: &HFileReader, cells: &[Cell], cell: &CellRef<'_>) {
     let key = FlatKey::of(cell);
-    let at = cells.partition_point(|cell| FlatKey::of(&cell.as_ref()).compare(&key).is_lt());
+    let at = cells.partition_point(|cell| FlatKey::of(&cell.borrow()).compare(&key).is_lt());
     let index = reader.find_block_of_key(&key).unwrap().unwrap();
     let mut cursor = reader.open_block(index).unwrap().cursor().unwrap();
     assert!(cursor.seek(&key).unwrap());
-    assert_eq!(cursor.cell().unwrap(), cells[at].as_ref());
+    assert_eq!(cursor.cell().unwrap(), cells[at].borrow());
     let mut back = at;
     while back > at.saturating_sub(5) && cursor.previous_cell().unwrap() {
         back -= 1;
-        assert_eq!(cursor.cell().unwrap(), cells[back].as_ref());
+        assert_eq!(cursor.cell().unwrap(), cells[back].borrow());
     }
     if cursor.cell().is_none() {
         return;
     }
     while back < cells.len().min(at + 5) && cursor.next_cell().unwrap() {
         back += 1;
-        assert_eq!(cursor.cell().unwrap(), cells[back].as_ref());
+        assert_eq!(cursor.cell().unwrap(), cells[back].borrow());
     }
 }
 
@@ -356,6 +337,7 @@ fn tags_and_thousands_of_columns_are_written_cell_by_cell() {
             cell_type: CellType::Put,
             value: b"v".to_vec(),
             seq: 1,
+            tags: vec![],
         })
         .collect();
     let options = plain(vec![]).options(false);
@@ -366,7 +348,7 @@ fn tags_and_thousands_of_columns_are_written_cell_by_cell() {
     cells.truncate(10);
     let mut writer = HFileWriter::new(Vec::new(), WriterOptions { with_tags: true, ..options }).unwrap();
     for cell in &cells {
-        writer.append(CellRef { tags: b"\0\x03\x08T1", ..cell.as_ref() }).unwrap();
+        writer.append(CellRef { tags: b"\0\x03\x08T1", ..cell.borrow() }).unwrap();
     }
     let reader = open(writer.finish_into().unwrap().1);
     assert!(reader.open_block(0).unwrap().columns().is_none());
@@ -418,6 +400,7 @@ fn worked_example() -> (WriterOptions, Vec<Cell>) {
             cell_type: CellType::Put,
             value,
             seq: 5,
+            tags: vec![],
         };
         cells.push(cell(&[0; 4], b"x".to_vec()));
         if let Some(digits) = digits {
@@ -456,6 +439,6 @@ fn files_kept_in_the_repository_are_read() {
         let blocks = (0..reader.block_count().unwrap()).map(|index| reader.read_block(index).unwrap());
         let blocks: Vec<_> = blocks.collect();
         let found = blocks.iter().flat_map(|block| (0..block.len()).map(|at| block.cell(at)));
-        assert!(found.eq(cells.iter().map(Cell::as_ref)), "{name}");
+        assert!(found.eq(cells.iter().map(Cell::borrow)), "{name}");
     }
 }

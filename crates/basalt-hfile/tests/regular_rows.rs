@@ -3,13 +3,17 @@
 //! and then. What is read must be what was written, by block, by row and by seek, whatever breaks the form where.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "cell/owned.rs"]
+mod cell;
+
 use std::sync::Arc;
 
 use basalt_hfile::{
-    CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, MemoryFile, ReadOptions,
-    WriterOptions,
+    CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, MemoryFile, ReadOptions, RowBlock,
+    RowPart, WriterOptions,
 };
 use basalt_model::{CellRef, CellType, Seq};
+use cell::Cell;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -48,25 +52,6 @@ struct Table {
     tags_compressed: bool,
     seq_override: bool,
     block_bytes: u32,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Cell {
-    row: Vec<u8>,
-    qualifier: Vec<u8>,
-    timestamp: i64,
-    cell_type: CellType,
-    value: Vec<u8>,
-    seq: u64,
-    tags: Vec<u8>,
-}
-
-impl Cell {
-    fn borrow(&self) -> CellRef<'_> {
-        let Cell { row, qualifier, timestamp, cell_type, value, seq, tags } = self;
-        let (family, seq) = (&b"0"[..], Seq(*seq));
-        CellRef { row, family, qualifier, timestamp: *timestamp, cell_type: *cell_type, value, seq, tags }
-    }
 }
 
 fn oddity() -> impl Strategy<Value = Oddity> {
@@ -190,6 +175,33 @@ fn check_facts(block: &CellBlock) {
     assert_eq!(block.plain, plain);
 }
 
+/// Runs of rows are the same cells: one after the other, and by row and column; no row is in two stretches.
+fn check_rows(block: &RowBlock, expected: &[Cell], encoding: Encoding) {
+    assert_eq!(block.len(), expected.len());
+    let mut rest = expected.iter();
+    block.for_each_cell(|cell| assert_eq!(*cell, rest.next().unwrap().borrow(), "{encoding} by rows"));
+    assert!(rest.next().is_none());
+    let (mut at, mut last_row) = (0, None);
+    for part in block.parts() {
+        assert_ne!(last_row, Some(&expected[at].row), "{encoding} divides a row");
+        match part {
+            RowPart::Cells { first, end, .. } => at += end - first,
+            RowPart::Rows(rows) => {
+                for row in 0..rows.len() {
+                    for column in 0..rows.columns() {
+                        let cell = expected[at].borrow();
+                        assert_eq!(rows.cell(row, column), cell);
+                        assert_eq!((rows.row(row), rows.value(row, column)), (cell.row, cell.value));
+                        assert_eq!(rows.name(column), (cell.family, cell.qualifier));
+                        at += 1;
+                    }
+                }
+            }
+        }
+        last_row = Some(&expected[at - 1].row);
+    }
+}
+
 fn check(table: &Table, encoding: Encoding) {
     let mut cells = cells_of(table);
     let reader = open(table, &cells, encoding);
@@ -210,7 +222,8 @@ fn check(table: &Table, encoding: Encoding) {
             assert!(cursor.next_cell().unwrap());
             assert_eq!(cursor.cell(), Some(cell.borrow()));
         }
-        for cell in expected.iter().step_by(5) {
+        check_rows(&encoded.decode_rows().unwrap(), expected, encoding);
+        for (at, cell) in expected.iter().enumerate().step_by(5) {
             let of_row: Vec<_> = expected.iter().filter(|other| other.row == cell.row).collect();
             let row = encoded.decode_row(&cell.row).unwrap();
             assert_eq!((0..row.len()).map(|at| row.cell(at)).collect::<Vec<_>>(), borrowed(&of_row));
@@ -220,6 +233,17 @@ fn check(table: &Table, encoding: Encoding) {
             assert_eq!(cursor.cell(), Some(cell.borrow()), "{encoding} sought");
             assert!(cursor.seek(&FlatKey::first_of_row(&cell.row)).unwrap());
             assert_eq!(cursor.cell(), Some(of_row[0].borrow()), "{encoding} sought by row");
+            let first = expected.iter().position(|other| other.row == cell.row).unwrap();
+            // Now and then to the start of the block, else a few cells.
+            let steps = if at % 50 == 0 { first } else { first.min(3) };
+            for back in 1..=steps {
+                assert!(cursor.previous_cell().unwrap());
+                assert_eq!(cursor.cell(), Some(expected[first - back].borrow()), "{encoding} {back} back");
+            }
+            assert_eq!(steps == first, !cursor.previous_cell().unwrap(), "{encoding} before the first");
+            let other = &expected[(at * 7) % expected.len()];
+            assert!(cursor.seek(&FlatKey::of(&other.borrow())).unwrap());
+            assert_eq!(cursor.cell(), Some(other.borrow()), "{encoding} sought from elsewhere");
         }
     }
     assert!(rest.is_empty());
@@ -237,5 +261,35 @@ proptest! {
         for encoding in Encoding::ALL {
             check(&table, encoding);
         }
+    }
+}
+
+/// Rows that differ in key, values and now and then in timestamp and sequence number come in runs, nearly all of them.
+#[test]
+fn rows_of_a_plain_table_come_in_runs() {
+    let table = Table {
+        key_bytes: 4,
+        first_key: 250,
+        key_step: 1,
+        columns: vec![("V1".into(), 4), ("V2".into(), 8), ("_0".into(), 1)],
+        rows_per_batch: 500,
+        first_seq: 20,
+        oddities: vec![Oddity::None; 3000],
+        with_seq: true,
+        with_tags: false,
+        tags_compressed: false,
+        seq_override: false,
+        block_bytes: 60_000,
+    };
+    let cells = cells_of(&table);
+    for encoding in Encoding::OF_HBASE {
+        let reader = open(&table, &cells, encoding);
+        let mut in_runs = 0;
+        for index in 0..reader.block_count().unwrap() {
+            let block = reader.read_rows(index).unwrap();
+            let rows_of = |part| if let RowPart::Rows(rows) = part { rows.len() } else { 0 };
+            in_runs += block.parts().map(rows_of).sum::<usize>();
+        }
+        assert!(in_runs > 2900, "{encoding}: {in_runs} of 3000 rows");
     }
 }

@@ -3,6 +3,9 @@
 //! without tags and sequence numbers, by scanning, by seeking and by single rows.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "cell/owned.rs"]
+mod cell;
+
 use std::sync::Arc;
 
 use basalt_hfile::{
@@ -10,27 +13,9 @@ use basalt_hfile::{
     ReadOptions, WriterOptions,
 };
 use basalt_model::{CellRef, CellType, Seq};
+use cell::Cell;
 use proptest::collection::vec;
 use proptest::prelude::*;
-
-#[derive(Debug, Clone)]
-struct Cell {
-    row: Vec<u8>,
-    qualifier: Vec<u8>,
-    timestamp: i64,
-    cell_type: CellType,
-    value: Vec<u8>,
-    seq: u64,
-    tags: Vec<u8>,
-}
-
-impl Cell {
-    fn as_ref(&self) -> CellRef<'_> {
-        let Cell { row, qualifier, timestamp, cell_type, value, seq, tags } = self;
-        let (family, seq) = (&b"fam"[..], Seq(*seq));
-        CellRef { row, family, qualifier, timestamp: *timestamp, cell_type: *cell_type, value, seq, tags }
-    }
-}
 
 /// Names over few bytes, so that prefixes are shared, and of lengths on both sides of a byte's end.
 fn name(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
@@ -91,7 +76,7 @@ fn cell() -> impl Strategy<Value = Cell> {
 
 fn cells() -> impl Strategy<Value = Vec<Cell>> {
     vec(cell(), 0..250).prop_map(|mut cells| {
-        cells.sort_by(|a, b| a.as_ref().compare(&b.as_ref()));
+        cells.sort_by(|a, b| a.borrow().compare(&b.borrow()));
         cells
     })
 }
@@ -208,7 +193,7 @@ proptest! {
         let cells: Vec<_> = cells
             .iter()
             .map(|cell| {
-                let cell = cell.as_ref();
+                let cell = cell.borrow();
                 CellRef {
                     seq: if options.with_seq { cell.seq } else { Seq(0) },
                     tags: if options.with_tags { cell.tags } else { b"" },

@@ -7,8 +7,10 @@
 //! ```
 //!
 //! `run` prints one line of JSON a file:
-//! * scan: every cell of the file looked at, value and timestamp; blocks come from the operating system's cache
-//!   and are verified, decompressed and decoded each time; the thread's processor time per round;
+//! * scan: every cell of the file; of each go into a sum its timestamp, the length of its value, and the last bytes of row,
+//!   qualifier and value, so that none of them can be left unread. Blocks come from the operating system's cache
+//!   and are verified, decompressed and decoded each time; the thread's processor time per round. `ScanBench` makes the same
+//!   sum of HBase's cells, and `table.py` compares them;
 //! * seek: a random row found through the index and the value of its first cell read, all blocks in memory,
 //!   verified and decompressed but not decoded; percentiles of as many seeks as warmed up before;
 //! * write: the file's first cells, taken from memory, written to a new file with the same options.
@@ -26,6 +28,7 @@ use basalt_hfile::{
     BloomKind, CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, LocalFile, ReadOptions,
     WriterOptions,
 };
+use basalt_model::CellRef;
 
 /// The allocator of the `basalt` program.
 #[global_allocator]
@@ -83,9 +86,12 @@ fn measure(path: &Path, effort: &Effort) -> Outcome<String> {
     let reader = HFileReader::open(Arc::new(LocalFile::open(path)?), ReadOptions::default())?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let size = reader.size_bytes();
-    let scans = times(effort.rounds, || scan(&reader))?;
-    let mut line =
-        format!(r#"{{"by":"basalt","file":"{name}","size_bytes":{size},"cells":{}"#, reader.cells());
+    let sum = scan(&reader)?;
+    let scans = times(effort.rounds, || scan(&reader).map(drop))?;
+    let mut line = format!(
+        r#"{{"by":"basalt","file":"{name}","size_bytes":{size},"cells":{},"sum":{sum}"#,
+        reader.cells()
+    );
     line += &format!(r#","raw_bytes":{},"scan_s":{scans:?}"#, raw_bytes(&reader)?);
     if effort.write_cells > 0 {
         let blocks = first_blocks(&reader, effort.write_cells)?;
@@ -127,32 +133,34 @@ fn cpu_seconds() -> Outcome<f64> {
     Ok(nanos as f64 / 1e9)
 }
 
-fn scan(reader: &HFileReader) -> Outcome<()> {
+/// The sum over all cells.
+fn scan(reader: &HFileReader) -> Outcome<i64> {
     let (mut cells, mut sum) = (0, 0);
     for index in 0..reader.block_count()? {
-        let block = reader.read_block(index)?;
-        for slot in &block.slots {
-            sum += block.value_of(slot).len() as i64 ^ slot.timestamp;
-        }
+        let block = reader.read_rows(index)?;
+        block.for_each_cell(|cell| sum += summand(cell));
         cells += block.len() as u64;
     }
-    black_box(sum);
     if cells != reader.cells() {
         return Err(format!("scanned {cells} cells of {}", reader.cells()).into());
     }
-    Ok(())
+    Ok(black_box(sum))
+}
+
+#[inline(always)]
+fn summand(cell: &CellRef<'_>) -> i64 {
+    let last = |bytes: &[u8]| bytes.last().map_or(0, |&byte| i64::from(byte));
+    (cell.timestamp ^ cell.value.len() as i64) + last(cell.row) + last(cell.qualifier) + last(cell.value)
 }
 
 /// Bytes of all cells in HBase's plain form, without sequence numbers: what "raw MB/s" counts.
 fn raw_bytes(reader: &HFileReader) -> Outcome<u64> {
     let mut bytes = 0;
     for index in 0..reader.block_count()? {
-        let block = reader.read_block(index)?;
-        for at in 0..block.len() {
-            let cell = block.cell(at);
+        reader.read_rows(index)?.for_each_cell(|cell| {
             bytes +=
                 (20 + cell.row.len() + cell.family.len() + cell.qualifier.len() + cell.value.len()) as u64;
-        }
+        });
     }
     Ok(bytes)
 }

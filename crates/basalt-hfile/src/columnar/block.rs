@@ -21,6 +21,8 @@ use crate::file::FileRead;
 
 /// Read of a block that is not read as a whole: enough for most heads and their smaller sections.
 pub(crate) const FIRST_READ: usize = 16 << 10;
+/// Bytes of the smallest cell in raw form: lengths, key overhead, and a byte each of row and family.
+const RAW_CELL_MIN: usize = 22;
 /// Bytes of checksums behind the payload: the container's, which are zero.
 const CONTAINER_CHECKSUM: usize = 4;
 
@@ -87,6 +89,11 @@ impl ColumnarBlock {
         }
         let head =
             Head::read(&front, head_len, sections_len, seal).map_err(|damage| source.corrupt(damage))?;
+        if (head.cells as usize).saturating_mul(RAW_CELL_MIN) > context.block_raw_bytes_max {
+            let (cells, max) = (head.cells, context.block_raw_bytes_max);
+            let what = format!("{cells} cells do not fit into the {max} bytes that a block may have");
+            return Err(source.corrupt(Damage::new(0, what)));
+        }
         let read = (front.len() - source.sections_at).min(sections_len);
         if read > 0 {
             let bytes = front.slice(source.sections_at..source.sections_at + read);

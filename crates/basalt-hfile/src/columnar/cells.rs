@@ -135,6 +135,10 @@ impl ColumnarBlock {
         let counts = self.counts(subject, vector)?;
         let cells =
             counts.as_ref().map_or(self.rows_of(vector), |counts| counts.iter().sum::<u64>() as usize);
+        if cells > column.cells as usize {
+            let what = format!("column {number} has {cells} cells in a vector and {} in all", column.cells);
+            return Err(self.corrupt(what));
+        }
         let kinds = (Kind::Filled, Kind::Values, subject);
         let (filled, values) = self.values(kinds, column.form, vector, cells)?;
         let stamps = self.stamps(subject, vector, cells)?;
@@ -182,6 +186,13 @@ struct CellsBuilder {
     overlapping: bool,
 }
 
+fn check_bytes(bytes: usize, bytes_max: usize) -> Result<(), Damage> {
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    Err(Damage::new(0, format!("cells of {bytes} bytes, {bytes_max} are the most")))
+}
+
 /// The index must say of the rows what they are.
 fn check_index(block: &ColumnarBlock, vector: usize, rows: &KeyRows<'_>) -> Result<()> {
     let index = block.key_index()?;
@@ -218,12 +229,18 @@ impl CellsBuilder {
         };
         let row_stamps = block.stamps(ALL_CELLS, vector, rows.len())?;
         let mut columns = Vec::with_capacity(block.head.columns.len());
+        let mut text_bytes = 0;
         for number in 0..block.head.columns.len() {
             let part = block.column_part(number, vector)?;
             if part.stamps.is_none() && row_stamps.is_none() {
                 return Err(block.corrupt("cells without timestamps"));
             }
-            columns.push(self.ready(part, &wanted).map_err(|damage| block.source.corrupt(damage))?);
+            if let Values::Texts(strings) = &part.values {
+                text_bytes += strings.bytes.len();
+            }
+            let ready = check_bytes(text_bytes, block.source.bytes_max);
+            let ready = ready.and_then(|()| self.ready(part, &wanted));
+            columns.push(ready.map_err(|damage| block.source.corrupt(damage))?);
         }
         let mut row = Vec::new();
         for index in wanted {
@@ -287,6 +304,8 @@ impl CellsBuilder {
     ) -> Result<(), Damage> {
         let family = &block.head.family;
         for column in columns {
+            // Equal values and whole columns of them cost no bytes in the file: what they unfold to is bounded here.
+            check_bytes(self.keys.len() + self.values.len(), block.source.bytes_max)?;
             let count = column.part.counts.as_ref().map_or(1, |counts| counts[index]);
             self.overlapping |= count > 1;
             for _ in 0..count {

@@ -25,6 +25,9 @@ pub(super) const HEAD: u32 = u32::MAX;
 pub(crate) struct Seal(u32);
 
 impl Seal {
+    /// That of no file.
+    pub(super) const NOTHING: Self = Self(0);
+
     /// That of a file.
     pub(crate) fn of_file(number: u64, create_time_ms: i64) -> Self {
         Self(crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), &create_time_ms.to_le_bytes()))

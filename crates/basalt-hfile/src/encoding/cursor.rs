@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | NONE | walks over lengths and rows; from its second seek on, a cached block knows where some rows begin ([`RowMarks`]) | remembers where cells began |
 //! | ROW_INDEX_V1 | binary search over row offsets, then within the row | as NONE within a row, by offset between rows |
-//! | PREFIX, DIFF, FAST_DIFF | decodes from the start of the block, or from where it is | keeps the cells it decoded |
+//! | PREFIX, DIFF, FAST_DIFF | decodes from the start of the block, or from where it is; from its second seek on, a cached block knows some cells to go on from | keeps the cells it decoded |
 //!
 //! [`crate::HFileReader::read_block`] is the way to read many cells; this is the way to read a few.
 
@@ -14,16 +14,21 @@ use std::sync::{Arc, OnceLock};
 
 use basalt_model::CellRef;
 
+use super::delta::DeltaMarks;
 use crate::error::Damage;
 use crate::key::FlatKey;
 
-/// Where some rows of a block begin, for encodings that do not store it. Made by the second seek, for the third and all that
-/// follow: a block that is read once does not pay for it. Four bytes for some 32 cells.
+/// Where reading can begin inside of a block, for encodings that do not store it. Made by the second seek, for the third and all
+/// that follow: a block that is read once does not pay for it. For some 32 cells four bytes, or the cell before.
 #[derive(Debug, Default)]
 pub(crate) struct RowMarks {
     sought: AtomicBool,
     offsets: OnceLock<Vec<u32>>,
+    cells: OnceLock<DeltaMarks>,
 }
+
+/// Cells between two marks, at least.
+pub(super) const MARK_CELLS: usize = 32;
 
 impl RowMarks {
     /// The offsets, ascending, or none yet.
@@ -35,6 +40,20 @@ impl RowMarks {
             return &[];
         }
         self.offsets.get_or_init(make)
+    }
+
+    /// Cells of a delta encoding, or none yet.
+    pub(super) fn cells(&self, make: impl FnOnce() -> DeltaMarks) -> Option<&DeltaMarks> {
+        if let Some(cells) = self.cells.get() {
+            return Some(cells);
+        }
+        self.sought.swap(true, Relaxed).then(|| self.cells.get_or_init(make))
+    }
+
+    /// Memory that the marks hold, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.offsets.get().map_or(0, |offsets| 4 * offsets.capacity())
+            + self.cells.get().map_or(0, DeltaMarks::memory_bytes)
     }
 }
 

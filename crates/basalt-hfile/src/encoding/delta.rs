@@ -15,15 +15,18 @@
 //! what a payload may unfold to, so a few damaged bytes cannot ask for more memory than the block claims.
 
 mod cursor;
+mod marks;
+mod names;
 mod read;
 mod rows;
+mod run;
 mod tags;
 mod write;
 
 pub(super) use cursor::DeltaCursor;
-pub(super) use read::{
-    DeltaCells, DeltaFormat, NewCell, NewName, decode, decode_row, key_len, read_be, read_key_part, read_le,
-};
+pub(super) use marks::DeltaMarks;
+pub(super) use names::{NewName, key_len, read_key_part};
+pub(super) use read::{DeltaCells, DeltaFormat, NewCell, decode, decode_row, decode_rows, read_be, read_le};
 pub(super) use rows::{KnownHead, RowHead, read_flagged_row_head};
 pub(crate) use tags::{TagReader, tags_are_whole};
 pub(super) use write::{DeltaBlock, write_key_part};

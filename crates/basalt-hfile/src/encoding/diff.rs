@@ -31,7 +31,9 @@ use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
-use crate::varint::{read_leb, write_leb};
+use crate::rows::RowBlock;
+use crate::varint::read_leb;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct Diff;
 
@@ -48,6 +50,10 @@ impl BlockEncoding for Diff {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<Diff>(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        delta::decode_rows::<Diff>(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -70,11 +76,11 @@ fn number_len(number: i64) -> usize {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer) {
         let type_code = cell.cell_type.code();
         let mut flag = 0;
         let mut common = 0;
@@ -84,7 +90,7 @@ impl BlockEncoder for Encoder {
         match step {
             None => {
                 out.push(cell.family.len() as u8);
-                out.extend_from_slice(cell.family);
+                out.put(cell.family);
             }
             Some(step) => {
                 common = step.common;
@@ -104,24 +110,24 @@ impl BlockEncoder for Encoder {
         flag |= (number_bytes as u8 - 1) << 4;
         out.push(flag);
         if flag & SAME_KEY_LEN == 0 {
-            write_leb(out, key.len() as u32);
+            out.put_leb(key.len() as u32);
         }
         if flag & SAME_VALUE_LEN == 0 {
-            write_leb(out, cell.value.len() as u32);
+            out.put_leb(cell.value.len() as u32);
         }
-        write_leb(out, common as u32);
+        out.put_leb(common as u32);
         delta::write_key_part(cell, common, out);
-        out.extend_from_slice(&number.to_le_bytes()[..number_bytes]);
+        out.put_front(number.to_le_bytes(), number_bytes);
         if flag & SAME_TYPE == 0 {
             out.push(type_code);
         }
-        out.extend_from_slice(cell.value);
+        out.put(cell.value);
         self.block.write_tail(cell, out);
         self.last_value_len = cell.value.len();
     }
 
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
-        self.block.finish(raw_bytes, out);
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
+        self.block.finish(raw_bytes, out.as_mut_slice());
     }
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
@@ -131,6 +137,7 @@ impl BlockEncoder for Encoder {
 
 impl DeltaFormat for Diff {
     const NAME: &'static str = "DIFF";
+    const TIMESTAMPS_WHOLE: bool = false;
 
     fn read_start(body: &[u8], at: usize, cells: &mut DeltaCells) -> Option<usize> {
         let start = at + 1;

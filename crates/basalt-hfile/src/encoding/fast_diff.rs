@@ -25,10 +25,12 @@ use super::cursor::CellCursor;
 use super::delta::{
     self, DeltaBlock, DeltaCells, DeltaCursor, DeltaFormat, KnownHead, NewCell, NewName, RowHead,
 };
-use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
+use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext, same_bytes};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
-use crate::varint::{read_leb, write_leb};
+use crate::rows::RowBlock;
+use crate::varint::read_leb;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct FastDiff;
 
@@ -40,11 +42,15 @@ const SAME_VALUE: u8 = 0x40;
 
 impl BlockEncoding for FastDiff {
     fn encoder(&self, layout: CellLayout) -> Box<dyn BlockEncoder> {
-        Box::new(Encoder { block: DeltaBlock::new(layout), last_value: Vec::new() })
+        Box::new(Encoder { block: DeltaBlock::new(layout), last_value: WriteBuffer::default() })
     }
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<FastDiff>(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        delta::decode_rows::<FastDiff>(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -58,26 +64,27 @@ impl BlockEncoding for FastDiff {
 
 struct Encoder {
     block: DeltaBlock,
-    last_value: Vec<u8>,
+    last_value: WriteBuffer,
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer) {
         match step {
             None => write_first(cell, key, out),
             Some(step) => self.write_next(cell, key, step, out),
         }
         self.block.write_tail(cell, out);
-        self.last_value.clear();
-        self.last_value.extend_from_slice(cell.value);
+        self.last_value.truncate(0);
+        self.last_value.reserve(cell.value.len());
+        self.last_value.put(cell.value);
     }
 
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
-        self.block.finish(raw_bytes, out);
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
+        self.block.finish(raw_bytes, out.as_mut_slice());
     }
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
@@ -85,17 +92,17 @@ impl BlockEncoder for Encoder {
     }
 }
 
-fn write_first(cell: &CellRef<'_>, key: &[u8], out: &mut Vec<u8>) {
+fn write_first(cell: &CellRef<'_>, key: &[u8], out: &mut WriteBuffer) {
     out.push(0);
-    write_leb(out, key.len() as u32);
-    write_leb(out, cell.value.len() as u32);
-    write_leb(out, 0);
-    out.extend_from_slice(key);
-    out.extend_from_slice(cell.value);
+    out.put_leb(key.len() as u32);
+    out.put_leb(cell.value.len() as u32);
+    out.put_leb(0);
+    out.put(key);
+    out.put(cell.value);
 }
 
 impl Encoder {
-    fn write_next(&self, cell: &CellRef<'_>, key: &[u8], step: &CellStep, out: &mut Vec<u8>) {
+    fn write_next(&self, cell: &CellRef<'_>, key: &[u8], step: &CellStep, out: &mut WriteBuffer) {
         let (common, type_code) = (step.common, cell.cell_type.code());
         let timestamp_common =
             ((step.previous_timestamp ^ cell.timestamp).leading_zeros() / 8).min(7) as usize;
@@ -103,28 +110,30 @@ impl Encoder {
         flag |= if step.previous_key_len == key.len() { SAME_KEY_LEN } else { 0 };
         flag |= if self.last_value.len() == cell.value.len() { SAME_VALUE_LEN } else { 0 };
         flag |= if step.previous_type == type_code { SAME_TYPE } else { 0 };
-        flag |= if self.last_value == cell.value { SAME_VALUE } else { 0 };
+        flag |= if same_bytes(self.last_value.as_slice(), cell.value) { SAME_VALUE } else { 0 };
         out.push(flag);
         if flag & SAME_KEY_LEN == 0 {
-            write_leb(out, key.len() as u32);
+            out.put_leb(key.len() as u32);
         }
         if flag & SAME_VALUE_LEN == 0 {
-            write_leb(out, cell.value.len() as u32);
+            out.put_leb(cell.value.len() as u32);
         }
-        write_leb(out, common as u32);
+        out.put_leb(common as u32);
         delta::write_key_part(cell, common, out);
-        out.extend_from_slice(&cell.timestamp.to_be_bytes()[timestamp_common..]);
+        let timestamp = (cell.timestamp as u64) << (8 * timestamp_common);
+        out.put_front(timestamp.to_be_bytes(), 8 - timestamp_common);
         if flag & SAME_TYPE == 0 {
             out.push(type_code);
         }
         if flag & SAME_VALUE == 0 {
-            out.extend_from_slice(cell.value);
+            out.put(cell.value);
         }
     }
 }
 
 impl DeltaFormat for FastDiff {
     const NAME: &'static str = "FAST_DIFF";
+    const TIMESTAMPS_WHOLE: bool = false;
 
     fn read_start(_body: &[u8], at: usize, _cells: &mut DeltaCells) -> Option<usize> {
         Some(at)

@@ -5,11 +5,13 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::cursor::CellCursor;
-use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::raw_cells::{decode_raw_cells, decode_raw_rows, write_raw_cell};
 use super::raw_cursor::{RawCursor, WalkedRows};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
+use crate::rows::RowBlock;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct None;
 
@@ -20,6 +22,10 @@ impl BlockEncoding for None {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         decode_raw_cells(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        decode_raw_rows(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -37,15 +43,15 @@ struct Encoder {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.start = out.len();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], _step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], _step: Option<&CellStep>, out: &mut WriteBuffer) {
         write_raw_cell(cell, key, self.layout, out);
     }
 
-    fn finish(&mut self, _raw_bytes: usize, _out: &mut Vec<u8>) {}
+    fn finish(&mut self, _raw_bytes: usize, _out: &mut WriteBuffer) {}
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
         out.len() - self.start

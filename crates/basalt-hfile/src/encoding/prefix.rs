@@ -24,7 +24,9 @@ use super::delta::{
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
-use crate::varint::{read_leb, write_leb};
+use crate::rows::RowBlock;
+use crate::varint::read_leb;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct Prefix;
 
@@ -35,6 +37,10 @@ impl BlockEncoding for Prefix {
 
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         delta::decode::<Prefix>(body, context)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        delta::decode_rows::<Prefix>(body, context)
     }
 
     fn decode_row(&self, body: &Bytes, context: &DecodeContext, row: &[u8]) -> Result<CellBlock, Damage> {
@@ -51,22 +57,22 @@ struct Encoder {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.block.begin(out);
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer) {
         let common = step.map_or(0, |step| common(step, cell));
-        write_leb(out, (key.len() - common) as u32);
-        write_leb(out, cell.value.len() as u32);
-        write_leb(out, common as u32);
-        out.extend_from_slice(&key[common..]);
-        out.extend_from_slice(cell.value);
+        out.put_leb((key.len() - common) as u32);
+        out.put_leb(cell.value.len() as u32);
+        out.put_leb(common as u32);
+        out.put(&key[common..]);
+        out.put(cell.value);
         self.block.write_tail(cell, out);
     }
 
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
-        self.block.finish(raw_bytes, out);
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
+        self.block.finish(raw_bytes, out.as_mut_slice());
     }
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
@@ -84,6 +90,7 @@ fn common(step: &CellStep, cell: &CellRef<'_>) -> usize {
 
 impl DeltaFormat for Prefix {
     const NAME: &'static str = "PREFIX";
+    const TIMESTAMPS_WHOLE: bool = true;
 
     fn read_start(_body: &[u8], at: usize, _cells: &mut DeltaCells) -> Option<usize> {
         Some(at)

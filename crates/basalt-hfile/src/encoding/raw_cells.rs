@@ -16,7 +16,12 @@ use super::{CellLayout, DecodeContext};
 use crate::cells::{CellBlock, CellSlot};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
-use crate::varint::{read_vlong, vlong_len, vlong_len_at, write_vlong};
+use crate::rows::{Parts, RowBlock};
+use crate::varint::{read_vlong, vlong_len, vlong_len_at};
+use crate::write_buffer::WriteBuffer;
+
+/// Single cells that a block of runs has room for to begin with.
+pub(super) const RUN_CELLS_EXPECTED: usize = 64;
 
 /// Bytes of a cell in this form: what block sizes count.
 #[inline]
@@ -29,41 +34,59 @@ pub(crate) fn raw_cell_len(cell: &CellRef<'_>, layout: CellLayout) -> usize {
 
 /// Appends a cell with its flat key.
 #[inline]
-pub(super) fn write_raw_cell(cell: &CellRef<'_>, key: &[u8], layout: CellLayout, out: &mut Vec<u8>) {
-    let mut lengths = [0; 8];
-    lengths[..4].copy_from_slice(&(key.len() as u32).to_be_bytes());
-    lengths[4..].copy_from_slice(&(cell.value.len() as u32).to_be_bytes());
-    out.reserve(16 + key.len() + cell.value.len());
-    out.extend_from_slice(&lengths);
-    out.extend_from_slice(key);
-    out.extend_from_slice(cell.value);
+pub(super) fn write_raw_cell(cell: &CellRef<'_>, key: &[u8], layout: CellLayout, out: &mut WriteBuffer) {
+    let lengths = (key.len() as u64) << 32 | cell.value.len() as u64;
+    out.put_array(lengths.to_be_bytes());
+    out.put(key);
+    out.put(cell.value);
     if layout.with_tags {
-        out.extend_from_slice(&(cell.tags.len() as u16).to_be_bytes());
-        out.extend_from_slice(cell.tags);
+        out.put_array((cell.tags.len() as u16).to_be_bytes());
+        out.put(cell.tags);
     }
     if layout.with_seq {
-        write_vlong(out, cell.seq.0 as i64);
+        out.put_vlong(cell.seq.0 as i64);
     }
 }
 
 /// All cells of `data`, which they fill exactly.
 pub(crate) fn decode_raw_cells(data: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
+    decode_layout(data, context, None)
+}
+
+/// As [`decode_raw_cells`], to runs of rows.
+pub(crate) fn decode_raw_rows(data: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+    let mut parts = Parts::default();
+    let cells = decode_layout(data, context, Some(&mut parts))?;
+    Ok(parts.into_block(cells))
+}
+
+fn decode_layout(
+    data: &Bytes,
+    context: &DecodeContext,
+    parts: Option<&mut Parts>,
+) -> Result<CellBlock, Damage> {
     let layout = context.layout;
     // The options are decided here, once, and are constants in the loop.
     match (layout.with_tags, layout.with_seq) {
-        (false, false) => decode::<false, false>(data, context),
-        (false, true) => decode::<false, true>(data, context),
-        (true, false) => decode::<true, false>(data, context),
-        (true, true) => decode::<true, true>(data, context),
+        (false, false) => decode::<false, false>(data, context, parts),
+        (false, true) => decode::<false, true>(data, context, parts),
+        (true, false) => decode::<true, false>(data, context, parts),
+        (true, true) => decode::<true, true>(data, context, parts),
     }
 }
 
+/// The cells; without those that went to `parts` as rows.
 fn decode<const TAGS: bool, const SEQ: bool>(
     data: &Bytes,
     context: &DecodeContext,
+    mut parts: Option<&mut Parts>,
 ) -> Result<CellBlock, Damage> {
     let bytes = &data[..];
-    let expected = bytes.len() / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD) + 1;
+    let mut expected = bytes.len() / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD) + 1;
+    if parts.is_some() {
+        // Most rows will be in runs.
+        expected = expected.min(RUN_CELLS_EXPECTED);
+    }
     let mut slots = Vec::with_capacity(expected);
     let mut row_starts = Vec::with_capacity(expected / 2 + 1);
     let mut plain = true;
@@ -75,7 +98,8 @@ fn decode<const TAGS: bool, const SEQ: bool>(
         let row = Name::new(bytes, at + 10, cell.row_len.into());
         if !row.is(&last_row, bytes) {
             let seq_override = context.seq_override;
-            let mut target = Target { slots: &mut slots, row_starts: &mut row_starts, seq_override };
+            let parts = parts.as_deref_mut();
+            let mut target = Target { slots: &mut slots, row_starts: &mut row_starts, seq_override, parts };
             let end = regular.decode::<TAGS, SEQ>(bytes, at, &mut target);
             if end > at {
                 at = end;

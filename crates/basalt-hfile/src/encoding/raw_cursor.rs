@@ -7,7 +7,7 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::DecodeContext;
-use super::cursor::{CellCursor, RowMarks};
+use super::cursor::{CellCursor, MARK_CELLS, RowMarks};
 use super::raw_cells::{RawCell, decode_raw_row, explain, parse_raw_cell, skim};
 use crate::cells::CellBlock;
 use crate::error::Damage;
@@ -62,9 +62,6 @@ pub(super) struct Cells<'a> {
 /// Rows that were found by walking over them.
 #[derive(Default)]
 pub(super) struct WalkedRows(Option<Arc<RowMarks>>);
-
-/// Cells between two marks, at least.
-const MARK_CELLS: usize = 32;
 
 impl RowOffsets for WalkedRows {
     fn len(&self, cells: &Cells<'_>) -> usize {

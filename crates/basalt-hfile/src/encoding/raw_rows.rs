@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows of raw cells that have the form of the row before ([`super::row_form`]), decoded by copying its slots.
+//! Rows of raw cells that have the form of the row before ([`super::row_form`]), decoded by copying its slots or not at all.
 //!
 //! 1. All bytes but those of row, timestamps, values and the ends of sequence numbers are those of the row before.
 //! 2. All cells have the same row, and it is not that of the row before.
-//! 3. Then each slot is that of the row before, moved on by the length of a row, with the timestamp and the number read.
+//! 3. Then each slot is that of the row before, moved on by the length of a row, with the timestamp and the number read;
+//!    and of a run of such rows ([`crate::rows`]) their number says everything.
 
 use basalt_model::{CellType, Seq};
 
 use super::row_form::{CELLS_MAX, Patience, RowForm, load};
 use crate::cells::CellSlot;
+use crate::rows::{Parts, Places, RowColumn, RowRun};
 
 /// What is read of each cell, by its offset from the start of the row.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +35,8 @@ pub(super) struct Target<'a> {
     pub(super) slots: &'a mut Vec<CellSlot>,
     pub(super) row_starts: &'a mut Vec<u32>,
     pub(super) seq_override: Option<Seq>,
+    /// If runs are wanted: where they go. Of a run the last row becomes slots, for what follows.
+    pub(super) parts: Option<&'a mut Parts>,
 }
 
 impl RawRows {
@@ -41,21 +45,80 @@ impl RawRows {
     pub(super) fn decode<const TAGS: bool, const SEQ: bool>(
         &mut self,
         bytes: &[u8],
-        mut at: usize,
+        at: usize,
         target: &mut Target<'_>,
     ) -> usize {
         let Some(&first) = target.row_starts.last() else { return at };
         if !self.patience.is_ready() {
             return at;
         }
-        let begun = at;
+        let mut rows = 0;
         if self.learn::<TAGS, SEQ>(bytes, at, &target.slots[first as usize..]) {
-            while self.decode_row::<TAGS, SEQ>(bytes, at, target).is_some() {
-                at += self.form.len();
+            rows = match target.parts {
+                Some(_) => self.decode_run::<TAGS, SEQ>(bytes, at, target),
+                None => self.decode_rows::<TAGS, SEQ>(bytes, at, target),
+            };
+        }
+        self.patience.note(rows > 0);
+        at + rows * self.form.len()
+    }
+
+    /// Decodes rows to slots; how many.
+    fn decode_rows<const TAGS: bool, const SEQ: bool>(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        target: &mut Target<'_>,
+    ) -> usize {
+        let mut rows = 0;
+        while let Some(row) = self.next_row(bytes, at + rows * self.form.len()) {
+            self.push_row::<TAGS, SEQ>(row, 1, target);
+            rows += 1;
+        }
+        rows
+    }
+
+    /// Counts rows, which become a run but for the last.
+    fn decode_run<const TAGS: bool, const SEQ: bool>(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        target: &mut Target<'_>,
+    ) -> usize {
+        let (mut rows, mut last) = (0, None);
+        while let Some(row) = self.next_row(bytes, at + rows * self.form.len()) {
+            last = Some(row);
+            rows += 1;
+        }
+        if rows > 1 {
+            let run = self.run::<SEQ>(at, rows - 1, target);
+            if let Some(parts) = &mut target.parts {
+                parts.push(target.slots.len(), run);
             }
         }
-        self.patience.note(at > begun);
-        at
+        if let Some(row) = last {
+            self.push_row::<TAGS, SEQ>(row, rows, target);
+        }
+        rows
+    }
+
+    /// The run of `rows` rows from `start` on; the row before it is the last one in `target`.
+    fn run<const SEQ: bool>(&self, start: usize, rows: usize, target: &Target<'_>) -> RowRun {
+        let row_start = start - self.form.len();
+        let slots = &target.slots[target.slots.len() - self.places.len()..];
+        let columns = slots.iter().zip(&self.places).map(|(slot, place)| {
+            let name_at = slot.key + 2 + u32::from(slot.row_len);
+            let value_at = slot.value - row_start as u32;
+            let mut column = RowColumn::of_slot(slot, name_at, value_at);
+            column.timestamp_at = place.timestamp as u32;
+            if SEQ && target.seq_override.is_none() {
+                column.let_seq_vary(place.seq as u32);
+            }
+            column
+        });
+        let key_at = self.places.first().map_or(0, |place| place.row);
+        let places = Places::Even { start, stride: self.form.len(), key_at };
+        RowRun { rows, columns: columns.collect(), places, row_len: self.row_len, timestamps: Vec::new() }
     }
 
     /// Takes the form of a row that ends at `end`; false if it is not fit for it.
@@ -96,36 +159,40 @@ impl RawRows {
         row.windows(2).all(|pair| column(&pair[0]) != column(&pair[1]))
     }
 
-    /// One row at `at`; `None`, and nothing is done, if it has another form.
+    /// The row at `at`; `None` if it has another form.
     #[inline(always)]
-    fn decode_row<const TAGS: bool, const SEQ: bool>(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        target: &mut Target<'_>,
-    ) -> Option<()> {
+    fn next_row<'a>(&self, bytes: &'a [u8], at: usize) -> Option<&'a [u8]> {
         let len = self.form.len();
         let row = bytes.get(at..at + len)?;
         let model = &bytes[at - len..at];
-        if !self.form.fits(model, row) || !self.is_one_new_row(model, row) {
-            return None;
-        }
+        (self.form.fits(model, row) && self.is_one_new_row(model, row)).then_some(row)
+    }
+
+    /// Adds the slots of `row`, which lies `rows_on` rows behind the last one in `target`.
+    #[inline(always)]
+    fn push_row<const TAGS: bool, const SEQ: bool>(
+        &self,
+        row: &[u8],
+        rows_on: usize,
+        target: &mut Target<'_>,
+    ) {
+        let moved = (rows_on * self.form.len()) as u32;
         let slots = &mut *target.slots;
         let count = slots.len();
         slots.extend_from_within(count - self.places.len()..);
         for (slot, place) in slots[count..].iter_mut().zip(&self.places) {
-            slot.key += len as u32;
-            slot.value += len as u32;
+            slot.key += moved;
+            slot.value += moved;
             if TAGS {
-                slot.tags += len as u32;
+                slot.tags += moved;
             }
-            slot.timestamp = i64::from_be_bytes(*row[place.timestamp..].first_chunk()?);
+            let timestamp = row[place.timestamp..].first_chunk().copied();
+            slot.timestamp = i64::from_be_bytes(timestamp.unwrap_or_default());
             if SEQ && target.seq_override.is_none() {
                 slot.seq = Seq(slot.seq.0 & !0xff | u64::from(row[place.seq]));
             }
         }
         target.row_starts.push(count as u32);
-        Some(())
     }
 
     /// True if all cells of `row` have the same row key, and that of `model` is another.

@@ -13,11 +13,13 @@ use basalt_model::CellRef;
 use bytes::Bytes;
 
 use super::cursor::CellCursor;
-use super::raw_cells::{decode_raw_cells, write_raw_cell};
+use super::raw_cells::{decode_raw_cells, decode_raw_rows, write_raw_cell};
 use super::raw_cursor::{Cells, RawCursor, RowOffsets};
 use super::{BlockEncoder, BlockEncoding, CellLayout, CellStep, DecodeContext};
 use crate::cells::CellBlock;
 use crate::error::Damage;
+use crate::rows::RowBlock;
+use crate::write_buffer::WriteBuffer;
 
 pub(super) struct RowIndexV1;
 
@@ -29,7 +31,16 @@ impl BlockEncoding for RowIndexV1 {
     fn decode(&self, body: &Bytes, context: &DecodeContext) -> Result<CellBlock, Damage> {
         let (cells, rows) = split(body)?;
         let block = decode_raw_cells(&cells, context)?;
-        check_rows(&block, &rows, cells.len())?;
+        // A slot's key begins behind the two lengths of the cell.
+        let starts = block.row_starts.iter().map(|&start| block.slots[start as usize].key as usize - 8);
+        check_rows(starts, &rows, cells.len())?;
+        Ok(block)
+    }
+
+    fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
+        let (cells, rows) = split(body)?;
+        let block = decode_raw_rows(&cells, context)?;
+        check_rows(block.row_offsets(), &rows, cells.len())?;
         Ok(block)
     }
 
@@ -51,25 +62,26 @@ struct Encoder {
 }
 
 impl BlockEncoder for Encoder {
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn begin(&mut self, out: &mut WriteBuffer) {
         self.start = out.len();
         self.rows.clear();
     }
 
-    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut Vec<u8>) {
+    fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer) {
         if step.is_none_or(|step| step.new_row) {
             self.rows.push((out.len() - self.start) as u32);
         }
         write_raw_cell(cell, key, self.layout, out);
     }
 
-    fn finish(&mut self, raw_bytes: usize, out: &mut Vec<u8>) {
+    fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
         debug_assert_eq!(raw_bytes, out.len() - self.start);
-        out.extend_from_slice(&(self.rows.len() as u32).to_be_bytes());
+        out.reserve(8 + 4 * self.rows.len());
+        out.put_array((self.rows.len() as u32).to_be_bytes());
         for row in &self.rows {
-            out.extend_from_slice(&row.to_be_bytes());
+            out.put_array(row.to_be_bytes());
         }
-        out.extend_from_slice(&(raw_bytes as u32).to_be_bytes());
+        out.put_array((raw_bytes as u32).to_be_bytes());
     }
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {
@@ -101,12 +113,13 @@ fn row_offset(rows: &[u8], index: usize) -> usize {
 }
 
 /// The stored row offsets must be those of the decoded cells.
-fn check_rows(block: &CellBlock, rows: &[u8], at: usize) -> Result<(), Damage> {
-    // A slot's key begins behind the two lengths of the cell.
-    let starts = block.row_starts.iter().map(|&start| block.slots[start as usize].key as usize - 8);
-    if rows.len() == 4 * block.row_starts.len()
-        && starts.enumerate().all(|(index, start)| row_offset(rows, index) == start)
-    {
+fn check_rows(mut starts: impl Iterator<Item = usize>, rows: &[u8], at: usize) -> Result<(), Damage> {
+    let same = rows
+        .as_chunks()
+        .0
+        .iter()
+        .all(|offset| starts.next().is_some_and(|start| start == u32::from_be_bytes(*offset) as usize));
+    if same && starts.next().is_none() {
         return Ok(());
     }
     Err(Damage::new(at, "the row offsets are not those of the cells"))

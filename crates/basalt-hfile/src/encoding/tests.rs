@@ -42,16 +42,18 @@ fn example_cells() -> Vec<CellRef<'static>> {
 /// Encodes the cells as one block, without the encoding's number.
 fn encode(encoding: Encoding, layout: CellLayout, cells: &[CellRef<'_>]) -> Vec<u8> {
     let mut encoder = encoding.implementation().encoder(layout);
-    let mut out = vec![];
+    let mut out = WriteBuffer::default();
     encoder.begin(&mut out);
     let mut raw_bytes = 0;
     for (index, cell) in cells.iter().enumerate() {
         let step = index.checked_sub(1).map(|before| CellStep::between(&FlatKey::of(&cells[before]), cell));
-        encoder.append(cell, &FlatKey::of(cell).to_vec(), step.as_ref(), &mut out);
+        let key = FlatKey::of(cell).to_vec();
+        out.reserve(encoded_len_max(cell, &key));
+        encoder.append(cell, &key, step.as_ref(), &mut out);
         raw_bytes += raw_cell_len(cell, layout);
     }
     encoder.finish(raw_bytes, &mut out);
-    out
+    out.take_vec()
 }
 
 fn context(layout: CellLayout) -> DecodeContext {

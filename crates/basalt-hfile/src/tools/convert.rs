@@ -51,10 +51,7 @@ pub fn convert<W: FileWrite>(reader: &HFileReader, out: W, options: &ConvertOpti
         }
     }
     for index in 0..reader.block_count()? {
-        let block = reader.read_block(index)?;
-        for at in 0..block.len() {
-            writer.append(block.cell(at))?;
-        }
+        reader.read_rows(index)?.try_for_each_cell(|cell| writer.append(*cell))?;
     }
     writer.finish()
 }

@@ -11,7 +11,7 @@ use crate::block::{BlockKind, HEADER_LEN};
 use crate::columnar::{self, Group, Seal};
 use crate::compression::{Compression, Compressor};
 use crate::encoding::raw_cells::raw_cell_len;
-use crate::encoding::{CellStep, Encoding};
+use crate::encoding::{CellStep, Encoding, encoded_len_max};
 use crate::error::{Error, Result};
 use crate::file::FileWrite;
 use crate::index::separator;
@@ -74,7 +74,7 @@ impl<W: FileWrite> HFileWriter<W> {
         let writer = self.groups.as_mut().expect("the encoding is COLUMNAR");
         writer.group.push(cell, new_row);
         let raw_len = raw_cell_len(cell, self.layout);
-        self.stats.add(cell, &self.last_key.bytes, raw_len, new_row);
+        self.stats.add(cell, self.last_key.bytes(), raw_len, new_row);
         Ok(())
     }
 
@@ -88,12 +88,14 @@ impl<W: FileWrite> HFileWriter<W> {
             return self.write_by_cell(&group);
         }
         let (seal, offset) = (writer.seal, self.sink.offset());
-        self.block.clear();
-        self.block.resize(HEADER_LEN, 0);
+        self.block.truncate(0);
+        let mut block = self.block.take_vec();
+        block.resize(HEADER_LEN, 0);
         let layout = writer.layout.as_deref();
-        columnar::encode(&group, layout, &mut writer.codec, (seal, offset), &mut self.block);
+        columnar::encode(&group, layout, &mut writer.codec, (seal, offset), &mut block);
         let put_seal = |block: &mut [u8]| columnar::seal(block, seal, offset);
-        let pointer = self.sink.write_sealed_block(BlockKind::ColumnarData, &mut self.block, put_seal)?;
+        let pointer = self.sink.write_sealed_block(BlockKind::ColumnarData, &mut block, put_seal)?;
+        self.block.take_back(block);
         self.add_data_block(pointer)?;
         self.start_block();
         Ok(())
@@ -114,7 +116,8 @@ impl<W: FileWrite> HFileWriter<W> {
             let key = last.get_or_insert_default();
             key.set(&cell, step.as_ref().is_none_or(|step| step.new_row));
             let in_block = step.as_ref().filter(|_| self.block_cells > 0);
-            self.encoder.append(&cell, &key.bytes, in_block, &mut self.block);
+            self.block.reserve(encoded_len_max(&cell, key.bytes()));
+            self.encoder.append(&cell, key.bytes(), in_block, &mut self.block);
             self.block_raw_bytes += raw_cell_len(&cell, self.layout);
             self.block_cells += 1;
             Ok(())

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use basalt_hfile::fuzzing::block_input;
+use basalt_hfile::fuzzing::{block_input, columnar_vectors};
 use basalt_hfile::{
     BloomKind, Compression, Encoding, HFileReader, HFileWriter, MemoryFile, ReadOptions, WriterOptions,
 };
@@ -19,7 +19,7 @@ pub(crate) fn write(folder: fn(&str) -> PathBuf) {
         fs::create_dir_all(folder(target)).unwrap();
         fs::write(folder(target).join(name), bytes).unwrap();
     };
-    for encoding in Encoding::ALL {
+    for encoding in Encoding::OF_HBASE {
         for (with_tags, tags_compressed, with_seq) in
             [(false, false, false), (false, false, true), (true, false, false), (true, true, true)]
         {
@@ -33,6 +33,7 @@ pub(crate) fn write(folder: fn(&str) -> PathBuf) {
         of_codec(compression, &save);
     }
     of_parts(&save);
+    of_columnar(&save);
     // Two new tags, both again by number, none; then an evicted one would need 127 more.
     save("tags", "sound", b"\x05\xff\x03\x08T1\x0b\x00\x00\xff\x04\x01XYZ\x00\x0b\x00\x01\x00\x00");
     save("tags", "empty", b"\x00");
@@ -91,6 +92,62 @@ fn of_codec(compression: Compression, save: &impl Fn(&str, &str, &[u8])) {
         let bare = zstd::bulk::compress(&raw, 3).unwrap();
         save("codec_zstd", "bare", &[&(raw.len() as u32).to_be_bytes()[1..], &bare].concat());
     }
+}
+
+/// Row groups, and a vector of each scheme.
+fn of_columnar(save: &impl Fn(&str, &str, &[u8])) {
+    for compression in [Compression::None, Compression::Zstd] {
+        let options =
+            WriterOptions { encoding: Encoding::Columnar, compression, with_seq: true, ..Default::default() };
+        for (name, bytes) in [
+            ("small", small_file(options.clone())),
+            ("regular", regular_file(options.clone())),
+            ("mixed", mixed_file(options)),
+        ] {
+            let file = Arc::new(MemoryFile::new("seed", bytes.clone()));
+            let reader = HFileReader::open(file, ReadOptions::default()).unwrap();
+            let groups = (0..reader.block_count().unwrap())
+                .filter(|&index| reader.open_block(index).unwrap().columns().is_some());
+            for index in groups.take(1) {
+                let extent = reader.block_extent(index).unwrap();
+                let at = extent.offset as usize;
+                let name = format!("{name}_{}", compression.name().to_lowercase());
+                save("columnar_block", &name, &bytes[at..at + extent.size_bytes as usize]);
+            }
+        }
+    }
+    let vectors = columnar_vectors();
+    for (scheme, bytes) in &vectors {
+        save("columnar_vector", scheme, bytes);
+    }
+    let mut schemes: Vec<u8> = vectors.iter().map(|(_, bytes)| bytes[0]).collect();
+    schemes.sort_unstable();
+    schemes.dedup();
+    assert_eq!(schemes, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21], "a scheme has no seed");
+}
+
+/// Rows with gaps, versions, markers and values of several lengths.
+fn mixed_file(options: WriterOptions) -> Vec<u8> {
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for number in 0..70u32 {
+        let row = format!("row {:05}", number * 7);
+        let value = number.to_be_bytes();
+        let put = |qualifier, timestamp, value| {
+            cell(row.as_bytes(), qualifier, timestamp, CellType::Put, value, u64::from(number), b"")
+        };
+        if number % 9 == 0 {
+            writer
+                .append(cell(row.as_bytes(), b"", 90, CellType::DeleteFamily, b"", u64::from(number), b""))
+                .unwrap();
+        }
+        if number % 3 > 0 {
+            writer.append(put(b"gaps", 100, &value)).unwrap();
+        }
+        for version in 0..1 + i64::from(number % 5 == 4) {
+            writer.append(put(b"versions", 100 - version, &value[number as usize % 4..])).unwrap();
+        }
+    }
+    writer.finish_into().unwrap().1
 }
 
 fn of_parts(save: &impl Fn(&str, &str, &[u8])) {

@@ -30,7 +30,8 @@ import org.apache.hadoop.hbase.regionserver.StoreFileWriter;
  * JSON a file.
  *
  * <ul>
- *   <li>scan: every cell of the file as an object, blocks read from the operating system's cache and verified each time; the
+ *   <li>scan: every cell of the file as an object; of each go into a sum its timestamp, the length of its value, and the last bytes of
+ *       row, qualifier and value, as in Basalt's scan_bench. Blocks are read from the operating system's cache and verified each time; the
  *       thread's processor time per round, after as many rounds of warming up;
  *   <li>seek: a random row of the file sought and the value of its first cell read, all blocks in HBase's block cache (decompressed, as
  *       its scanners keep them); percentiles over the seeks;
@@ -47,6 +48,8 @@ public final class ScanBench {
   private long sink;
   /** Where a scanned cell goes: its reader has it as an object, so the loop must not do without one. */
   private Cell scanned;
+  /** The sum over all cells of the last scan. */
+  private long scannedSum;
 
   public static void main(String[] args) throws IOException {
     ScanBench bench = new ScanBench();
@@ -71,7 +74,7 @@ public final class ScanBench {
     json.append("{\"by\":\"hbase\",\"file\":\"").append(path.getFileName().toString().replaceFirst("\\.hfile$", "")).append('"');
     try (StoreFile file = StoreFile.open(conf, path)) {
       json.append(",\"size_bytes\":").append(Files.size(path)).append(",\"cells\":").append(file.hfile.getEntries());
-      json.append(",\"scan_s\":").append(scan(file));
+      json.append(",\"scan_s\":").append(scan(file)).append(",\"sum\":").append(scannedSum);
       if (writeCells > 0) json.append(",\"write_cells\":").append(Math.min(writeCells, file.hfile.getEntries())).append(",\"write_s\":").append(write(file));
     }
     if (seeks > 0) json.append(",\"seek_ns\":").append(seek(path));
@@ -82,19 +85,27 @@ public final class ScanBench {
     List<Double> times = new ArrayList<>();
     for (int round = -rounds; round < rounds; round++) {
       double start = cpuSeconds();
-      long cells = 0;
+      long cells = 0, sum = 0;
       try (HFileScanner scanner = file.scanner(false)) {
         for (boolean more = scanner.seekTo(); more; more = scanner.next()) {
           Cell cell = scanner.getCell();
           scanned = cell;
-          sink += cell.getValueLength() ^ cell.getTimestamp();
+          sum += (cell.getValueLength() ^ cell.getTimestamp())
+              + last(cell.getRowArray(), cell.getRowOffset(), cell.getRowLength())
+              + last(cell.getQualifierArray(), cell.getQualifierOffset(), cell.getQualifierLength())
+              + last(cell.getValueArray(), cell.getValueOffset(), cell.getValueLength());
           cells++;
         }
       }
       if (cells != file.hfile.getEntries()) throw new IOException("scanned " + cells + " cells of " + file.hfile.getEntries());
       if (round >= 0) times.add(cpuSeconds() - start);
+      scannedSum = sum;
     }
     return times;
+  }
+
+  private static int last(byte[] array, int offset, int length) {
+    return length == 0 ? 0 : array[offset + length - 1] & 0xff;
   }
 
   /** Seconds of this thread on a processor: it stands still while other programs, or the JVM's own threads, have it. */

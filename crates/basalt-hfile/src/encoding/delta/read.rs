@@ -11,30 +11,18 @@ use std::ops::Range;
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
+use super::marks::Mark;
+use super::names::{NewName, SHORT};
 use super::rows::{DeltaRows, KnownHead, RowHead};
 use super::tags::TagReader;
 use crate::cells::{CellBlock, CellSlot};
-use crate::encoding::{DecodeContext, same_bytes};
+use crate::encoding::DecodeContext;
+use crate::encoding::cursor::MARK_CELLS;
+use crate::encoding::raw_cells::RUN_CELLS_EXPECTED;
 use crate::error::Damage;
 use crate::key::{FlatKey, KEY_OVERHEAD};
+use crate::rows::{Parts, RowBlock};
 use crate::varint::{read_leb, read_vlong, vlong_len};
-
-/// Bytes of a short copy.
-const SHORT: usize = 32;
-
-/// How the name of a cell (row, family, qualifier) comes out of the previous one and the payload.
-pub(in crate::encoding) enum NewName {
-    /// Name bytes below `common` are the previous cell's; those at `rest` in the payload follow. The family is
-    /// part of the name.
-    Whole { common: usize, rest: Range<usize> },
-    /// Row bytes (with their length) below `common` are the previous cell's, then `row_rest`; the family is the
-    /// previous cell's; then the qualifier.
-    Row { row_len: u16, common: usize, row_rest: Range<usize>, qualifier: Range<usize> },
-    /// The first cell of a DIFF block: row with its length, family with its length, qualifier.
-    First { row: Range<usize>, family: Range<usize>, qualifier: Range<usize> },
-    /// Row, family and the qualifier below `kept` are the previous cell's, then `rest`.
-    Column { kept: usize, rest: Range<usize> },
-}
 
 /// The head of a cell, read.
 pub(in crate::encoding) struct NewCell {
@@ -62,6 +50,9 @@ pub(in crate::encoding) trait DeltaFormat: 'static {
 
     /// Reads the head of a row's first cell of which all but the row is known, up to the bytes of the row.
     fn read_row_head(body: &[u8], at: usize, known: &KnownHead) -> Option<RowHead>;
+
+    /// Timestamps of rows of one form lie in the payload, as eight bytes each.
+    const TIMESTAMPS_WHOLE: bool;
 
     /// The timestamp that is stored at `at` in the form that `flag`, the first byte of its cell, says.
     fn read_timestamp(body: &[u8], at: usize, flag: u8, last: i64) -> Option<i64>;
@@ -101,6 +92,17 @@ pub(in crate::encoding) fn decode<F: DeltaFormat>(
     Ok(cells.into_block(0))
 }
 
+/// Decodes a whole payload to runs of rows.
+pub(in crate::encoding) fn decode_rows<F: DeltaFormat>(
+    body: &Bytes,
+    context: &DecodeContext,
+) -> Result<RowBlock, Damage> {
+    let mut cells = DeltaCells::with_room::<F>(body, context, RUN_CELLS_EXPECTED)?;
+    let mut parts = Parts::default();
+    cells.step_until_or_run::<F, _>(|_| false, Some(&mut parts))?;
+    Ok(parts.into_block(cells.into_block(0)))
+}
+
 /// Decodes up to the end of `row`, and keeps the cells of that row.
 pub(in crate::encoding) fn decode_row<F: DeltaFormat>(
     body: &Bytes,
@@ -129,6 +131,20 @@ impl DeltaCells {
         body: &Bytes,
         context: &DecodeContext,
     ) -> Result<Self, Damage> {
+        Self::with_room::<F>(body, context, usize::MAX)
+    }
+
+    /// With room for few cells: a cursor may be sent elsewhere before it has read one.
+    pub(super) fn for_cursor<F: DeltaFormat>(body: &Bytes, context: &DecodeContext) -> Result<Self, Damage> {
+        Self::with_room::<F>(body, context, 1)
+    }
+
+    /// With room for at most `cells_max` cells, until there are more.
+    fn with_room<F: DeltaFormat>(
+        body: &Bytes,
+        context: &DecodeContext,
+        cells_max: usize,
+    ) -> Result<Self, Damage> {
         let cut = || Damage::new(0, format!("the {} block ends before its first cell", F::NAME));
         let declared = u32::from_be_bytes(*body.first_chunk().ok_or_else(cut)?) as usize;
         if declared > context.block_raw_bytes_max {
@@ -136,14 +152,17 @@ impl DeltaCells {
             return Err(Damage::new(0, format!("the cells claim {declared} bytes, the limit is {limit}")));
         }
         // The estimate may be wrong in a damaged file; the payload bounds the cells at four bytes each.
-        let expected = (declared / context.cell_bytes_estimate.max(8 + KEY_OVERHEAD)).min(body.len() / 4) + 1;
+        let cell_bytes = context.cell_bytes_estimate.max(8 + KEY_OVERHEAD);
+        let expected = (declared / cell_bytes).min(body.len() / 4).min(cells_max - 1) + 1;
+        // Room for all keys but not more than the payload makes likely; the rest comes by growing.
+        let key_bytes = (declared / cell_bytes).max(1);
+        let key_bytes = declared.saturating_sub(8 * expected).min(body.len() * 4) / key_bytes * expected;
         let mut cells = Self {
             body: body.clone(),
             at: 0,
             raw_bytes: 0,
             raw_bytes_declared: declared,
-            // Room for all keys but not more than the payload makes likely; the rest comes by growing.
-            keys: vec![0; declared.saturating_sub(8 * expected).min(body.len() * 4) + SHORT],
+            keys: vec![0; key_bytes.min(body.len() * 4) + SHORT],
             keys_len: 0,
             tags: Vec::new(),
             slots: Vec::with_capacity(expected),
@@ -159,9 +178,37 @@ impl DeltaCells {
         Ok(cells)
     }
 
+    /// As they are behind the cell of `mark`, which is the first one they know.
+    pub(super) fn resume<F: DeltaFormat>(
+        body: &Bytes,
+        context: &DecodeContext,
+        mark: &Mark<'_>,
+    ) -> Result<Self, Damage> {
+        let mut cells = Self::with_room::<F>(body, context, 2 * MARK_CELLS)?;
+        cells.keys_len = mark.name.len();
+        cells.grow_keys();
+        cells.keys[..mark.name.len()].copy_from_slice(mark.name);
+        cells.slots.push(mark.slot);
+        cells.row_starts.push(0);
+        (cells.at, cells.raw_bytes) = (mark.at, mark.raw_bytes);
+        Ok(cells)
+    }
+
+    /// What it takes to go on behind the last cell.
+    pub(super) fn mark(&self) -> Option<Mark<'_>> {
+        let slot = self.slots.last()?;
+        let name = &self.keys[self.name(slot)];
+        Some(Mark { name, slot: CellSlot { key: 0, ..*slot }, at: self.at, raw_bytes: self.raw_bytes })
+    }
+
+    /// True if there may be tags whose coded form depends on all before.
+    pub(super) fn may_have_coded_tags(&self) -> bool {
+        self.context.layout.tags_compressed
+    }
+
     /// The name (row length to qualifier) of a decoded cell.
     #[inline(always)]
-    fn name(&self, slot: &CellSlot) -> Range<usize> {
+    pub(super) fn name(&self, slot: &CellSlot) -> Range<usize> {
         let len = 3 + slot.row_len as usize + slot.family_len as usize + slot.qualifier_len as usize;
         slot.key as usize..slot.key as usize + len
     }
@@ -171,18 +218,28 @@ impl DeltaCells {
         &mut self,
         stop: S,
     ) -> Result<bool, Damage> {
+        self.step_until_or_run::<F, S>(stop, None)
+    }
+
+    /// As [`Self::step_until`]; runs of rows of one form go to `parts` if that is there.
+    fn step_until_or_run<F: DeltaFormat, S: FnMut(&Self) -> bool>(
+        &mut self,
+        stop: S,
+        parts: Option<&mut Parts>,
+    ) -> Result<bool, Damage> {
         // The file's options are decided here, once, and are constants in the loop.
         match (self.context.layout.with_tags, self.context.layout.with_seq) {
-            (false, false) => self.step_loop::<F, S, false, false>(stop),
-            (false, true) => self.step_loop::<F, S, false, true>(stop),
-            (true, false) => self.step_loop::<F, S, true, false>(stop),
-            (true, true) => self.step_loop::<F, S, true, true>(stop),
+            (false, false) => self.step_loop::<F, S, false, false>(stop, parts),
+            (false, true) => self.step_loop::<F, S, false, true>(stop, parts),
+            (true, false) => self.step_loop::<F, S, true, false>(stop, parts),
+            (true, true) => self.step_loop::<F, S, true, true>(stop, parts),
         }
     }
 
     fn step_loop<F: DeltaFormat, S: FnMut(&Self) -> bool, const TAGS: bool, const SEQ: bool>(
         &mut self,
         mut stop: S,
+        mut parts: Option<&mut Parts>,
     ) -> Result<bool, Damage> {
         let body = self.body.clone();
         let mut rows = DeltaRows::default();
@@ -198,8 +255,12 @@ impl DeltaCells {
                 if try_rows && rows.is_ready() && !self.has_coded_tags() {
                     self.take_back(before);
                     self.in_bulk = true;
-                    if rows.decode::<F, TAGS, SEQ>(self, &body, &starts, &mut stop) {
-                        return Ok(true);
+                    match parts.as_deref_mut() {
+                        Some(parts) => rows.decode_run::<F, TAGS, SEQ>(self, &body, &starts, parts),
+                        None if rows.decode::<F, TAGS, SEQ>(self, &body, &starts, &mut stop) => {
+                            return Ok(true);
+                        }
+                        None => {}
                     }
                     self.in_bulk = false;
                     try_rows = false;
@@ -366,129 +427,6 @@ impl DeltaCells {
         Some(())
     }
 
-    /// Appends the name of the next cell: row length, family length, qualifier length, whether the row is new,
-    /// whether the column is the previous cell's.
-    #[inline(always)]
-    fn push_name(&mut self, body: &[u8], name: &NewName) -> Option<(u16, u8, u32, bool, bool)> {
-        match name {
-            NewName::Column { kept, rest } => {
-                let last = self.slots.last()?;
-                let (key, row_len, family_len) = (last.key as usize, last.row_len, last.family_len);
-                let kept = *kept;
-                if kept > last.qualifier_len as usize || rest.end > body.len() {
-                    return None;
-                }
-                let rest_at = key + 3 + row_len as usize + family_len as usize + kept;
-                let same_len = kept + rest.len() == last.qualifier_len as usize;
-                let same_column = same_len && is_same(&body[rest.clone()], &self.keys[rest_at..]);
-                self.copy_key(key, rest_at - key);
-                self.copy_body(body, rest);
-                Some((row_len, family_len, (kept + rest.len()) as u32, false, same_column))
-            }
-            NewName::Row { row_len, common, row_rest, qualifier } => {
-                let last = *self.slots.last()?;
-                if row_rest.end > body.len() || qualifier.end > body.len() {
-                    return None;
-                }
-                let start = self.keys_len;
-                let family_at = last.key as usize + 2 + last.row_len as usize;
-                self.copy_key(last.key as usize, *common);
-                self.copy_body(body, row_rest);
-                debug_assert_eq!(self.keys_len - start, 2 + *row_len as usize);
-                let new_row =
-                    !same_bytes(&self.keys[start..self.keys_len], &self.keys[last.key as usize..family_at]);
-                self.copy_key(family_at, 1 + last.family_len as usize);
-                self.copy_body(body, qualifier);
-                let same_column = !new_row && self.keys[start..self.keys_len] == self.keys[self.name(&last)];
-                Some((*row_len, last.family_len, qualifier.len() as u32, new_row, same_column))
-            }
-            NewName::First { row, family, qualifier } => {
-                if [row, family, qualifier].into_iter().any(|part| part.end > body.len()) {
-                    return None;
-                }
-                for part in [row, family, qualifier] {
-                    self.copy_body(body, part);
-                }
-                Some(((row.len() - 2) as u16, (family.len() - 1) as u8, qualifier.len() as u32, true, false))
-            }
-            NewName::Whole { common, rest } => self.push_whole_name(body, *common, rest),
-        }
-    }
-
-    #[inline(always)]
-    fn push_whole_name(
-        &mut self,
-        body: &[u8],
-        common: usize,
-        rest: &Range<usize>,
-    ) -> Option<(u16, u8, u32, bool, bool)> {
-        if rest.end > body.len() {
-            return None;
-        }
-        let start = self.keys_len;
-        let last = self.slots.last().copied();
-        if let Some(last) = &last {
-            self.copy_key(last.key as usize, common);
-        }
-        self.copy_body(body, rest);
-        let name = &self.keys[start..self.keys_len];
-        let row_len = u16::from_be_bytes(*name.first_chunk()?);
-        let family_len = *name.get(2 + row_len as usize)?;
-        let qualifier_len = name.len().checked_sub(3 + row_len as usize + family_len as usize)? as u32;
-        let Some(last) = &last else { return Some((row_len, family_len, qualifier_len, true, false)) };
-        let last_name = &self.keys[self.name(last)];
-        let row_end = 2 + row_len as usize;
-        // The first `common` bytes need no second look.
-        let seen = common.min(row_end);
-        let new_row = last.row_len != row_len || !same_bytes(&name[seen..row_end], &last_name[seen..row_end]);
-        let same_column =
-            !new_row && name.len() == last_name.len() && same_bytes(&name[seen..], &last_name[seen..]);
-        Some((row_len, family_len, qualifier_len, new_row, same_column))
-    }
-
-    /// Appends `len` bytes of the keys, from `from` on, to the keys.
-    #[inline(always)]
-    fn copy_key(&mut self, from: usize, len: usize) {
-        let to = self.keys_len;
-        self.keys_len += len;
-        // Nearly all names are short: a copy of constant size is a few instructions, one of variable size a
-        // call. What it writes too much is overwritten by the next, or cut off at the end.
-        if len <= SHORT
-            && to + SHORT <= self.keys.len()
-            && let Some(short) = self.keys[from..].first_chunk::<SHORT>().copied()
-        {
-            self.keys[to..to + SHORT].copy_from_slice(&short);
-            return;
-        }
-        self.grow_keys();
-        self.keys.copy_within(from..from + len, to);
-    }
-
-    /// Appends a part of the payload, which must have it, to the keys.
-    #[inline(always)]
-    fn copy_body(&mut self, body: &[u8], part: &Range<usize>) {
-        let (to, len) = (self.keys_len, part.len());
-        self.keys_len += len;
-        if len <= SHORT
-            && to + SHORT <= self.keys.len()
-            && let Some(short) = body[part.start..].first_chunk::<SHORT>()
-        {
-            self.keys[to..to + SHORT].copy_from_slice(short);
-            return;
-        }
-        self.grow_keys();
-        self.keys[to..to + len].copy_from_slice(&body[part.clone()]);
-    }
-
-    /// Makes room for `keys_len` bytes and a short copy behind them.
-    #[cold]
-    fn grow_keys(&mut self) {
-        let needed = self.keys_len + SHORT;
-        if needed > self.keys.len() {
-            self.keys.resize(needed.max(2 * self.keys.len()), 0);
-        }
-    }
-
     /// The decoded cells from `first` on, which begins a row.
     fn into_block(mut self, first: usize) -> CellBlock {
         if first > 0 {
@@ -513,15 +451,6 @@ impl DeltaCells {
     }
 }
 
-/// True if `longer` begins with `bytes`. As a rule they differ in the first byte, or there is none.
-#[inline(always)]
-fn is_same(bytes: &[u8], longer: &[u8]) -> bool {
-    match (bytes.first(), longer.first()) {
-        (None, _) => true,
-        (first, other) => first == other && longer.starts_with(bytes),
-    }
-}
-
 /// The `len` (1 to 8) bytes at `at`, big-endian.
 #[inline(always)]
 pub(in crate::encoding) fn read_be(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
@@ -538,36 +467,4 @@ pub(in crate::encoding) fn read_le(bytes: &[u8], at: usize, len: usize) -> Optio
         return Some(u64::from_le_bytes(*eight.first_chunk()?) & (u64::MAX >> (64 - 8 * len)));
     }
     Some(bytes.get(at..at + len)?.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
-}
-
-/// Length of the flat key of a decoded cell.
-#[inline(always)]
-pub(in crate::encoding) fn key_len(slot: &CellSlot) -> usize {
-    KEY_OVERHEAD + slot.row_len as usize + slot.family_len as usize + slot.qualifier_len as usize
-}
-
-/// Reads the key part of a DIFF or FAST_DIFF cell: the name, and where the part ends.
-#[inline(always)]
-pub(in crate::encoding) fn read_key_part(
-    body: &[u8],
-    at: usize,
-    last: &CellSlot,
-    key_len: usize,
-    common: usize,
-) -> Option<(NewName, usize)> {
-    let (row_len, family_len) = (last.row_len as usize, last.family_len as usize);
-    if common >= 2 + row_len {
-        let kept = common.checked_sub(3 + row_len + family_len)?;
-        let rest_len = key_len.checked_sub(KEY_OVERHEAD + row_len + family_len + kept)?;
-        return Some((NewName::Column { kept, rest: at..at + rest_len }, at + rest_len));
-    }
-    let row_len = match common {
-        0 => u16::from_be_bytes(*body.get(at..)?.first_chunk()?),
-        1 => u16::from_be_bytes([(last.row_len >> 8) as u8, *body.get(at)?]),
-        _ => last.row_len,
-    };
-    let qualifier_at = at + (2 + row_len as usize).checked_sub(common)?;
-    let qualifier_len = key_len.checked_sub(KEY_OVERHEAD + row_len as usize + family_len)?;
-    let end = qualifier_at + qualifier_len;
-    Some((NewName::Row { row_len, common, row_rest: at..qualifier_at, qualifier: qualifier_at..end }, end))
 }

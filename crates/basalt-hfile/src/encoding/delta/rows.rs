@@ -17,9 +17,11 @@ use std::ops::Range;
 
 use basalt_model::{CellType, Seq};
 
-use super::read::{DeltaCells, DeltaFormat, NewName};
+use super::names::NewName;
+use super::read::{DeltaCells, DeltaFormat};
 use crate::cells::CellSlot;
 use crate::encoding::row_form::{CELLS_MAX, Patience, RowForm, load};
+use crate::rows::Parts;
 use crate::varint::vlong_len;
 
 /// The head of a row that was decoded: its length up to the row key's rest, and its bytes.
@@ -53,29 +55,29 @@ pub(in crate::encoding) fn read_flagged_row_head(
 
 /// What is read of each cell, by its offset from the start of the tail.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     /// Start of the cell's name, from the start of the row's first name.
-    name: usize,
-    timestamp: usize,
+    pub(super) name: usize,
+    pub(super) timestamp: usize,
     /// The first byte of the cell: the form of its timestamp.
-    flag: u8,
+    pub(super) flag: u8,
     /// The value is that of the cell before.
     same_value: bool,
     /// Last byte of the sequence number.
-    seq: usize,
+    pub(super) seq: usize,
 }
 
 /// The form of the last row, and its parts.
 #[derive(Debug, Default)]
 pub(super) struct DeltaRows {
-    head: KnownHead,
-    form: RowForm,
-    places: Vec<Place>,
-    row_len: usize,
+    pub(super) head: KnownHead,
+    pub(super) form: RowForm,
+    pub(super) places: Vec<Place>,
+    pub(super) row_len: usize,
     /// Bytes of the names of a row.
-    names_len: usize,
+    pub(super) names_len: usize,
     /// Bytes of a row in raw form.
-    raw_bytes: usize,
+    pub(super) raw_bytes: usize,
     patience: Patience,
 }
 
@@ -105,6 +107,28 @@ impl DeltaRows {
         }
         self.patience.note(cells.at > begun);
         stopped
+    }
+
+    /// As [`Self::decode`] to the end, to a run of rows, the last of which becomes slots for what follows.
+    pub(super) fn decode_run<F: DeltaFormat, const TAGS: bool, const SEQ: bool>(
+        &mut self,
+        cells: &mut DeltaCells,
+        body: &[u8],
+        starts: &[usize],
+        parts: &mut Parts,
+    ) {
+        let begun = cells.at;
+        if let Some(mut tail_at) = self.learn::<F, TAGS, SEQ>(cells, body, starts) {
+            match self.run::<F, SEQ>(cells, body, tail_at) {
+                Some(run) => run.read_all::<F, TAGS, SEQ>(self, cells, parts),
+                None => {
+                    while let Some(next) = self.decode_row::<F, TAGS, SEQ>(cells, body, tail_at) {
+                        tail_at = next;
+                    }
+                }
+            }
+        }
+        self.patience.note(cells.at > begun);
     }
 
     /// Takes the form of the last row; where its tail begins, or `None` if it is not fit for it.
@@ -271,7 +295,7 @@ impl DeltaRows {
 
 /// A mask of the first `count` (at most 8) bytes of a number that was loaded as it lay.
 #[inline(always)]
-fn low_bytes(count: usize) -> u64 {
+pub(super) fn low_bytes(count: usize) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (64 - 8 * count.min(8)) }
 }
 

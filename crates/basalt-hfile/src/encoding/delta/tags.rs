@@ -10,6 +10,8 @@
 
 use std::collections::HashMap;
 
+use crate::write_buffer::WriteBuffer;
+
 /// Slots of a dictionary.
 const SLOTS: usize = 127;
 const NEW_ENTRY: u8 = 0xff;
@@ -82,9 +84,9 @@ impl TagWriter {
     }
 
     /// Appends `tags`, whole tags as [`tags_are_whole`] demands of compressed ones.
-    pub(super) fn write(&mut self, tags: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write(&mut self, tags: &[u8], out: &mut WriteBuffer) {
         if !self.compress {
-            out.extend_from_slice(tags);
+            out.put(tags);
             return;
         }
         let mut rest = tags;
@@ -94,15 +96,15 @@ impl TagWriter {
         }
     }
 
-    fn write_tag(&mut self, tag: &[u8], out: &mut Vec<u8>) {
+    fn write_tag(&mut self, tag: &[u8], out: &mut WriteBuffer) {
         if let Some(&slot) = self.slots.get(tag) {
-            out.extend_from_slice(&(slot as u16).to_be_bytes());
+            out.put_array((slot as u16).to_be_bytes());
             self.recency.touch(slot);
             return;
         }
         out.push(NEW_ENTRY);
-        crate::varint::write_leb(out, tag.len() as u32);
-        out.extend_from_slice(tag);
+        out.put_leb(tag.len() as u32);
+        out.put(tag);
         let slot = self.recency.take_slot();
         if slot == self.entries.len() {
             self.entries.push(tag.to_vec());

@@ -5,20 +5,21 @@ use basalt_model::CellRef;
 
 use super::tags::TagWriter;
 use crate::encoding::CellLayout;
-use crate::varint::{write_leb, write_vlong};
+use crate::write_buffer::WriteBuffer;
 
 /// Appends the key part of a DIFF or FAST_DIFF cell: what of row and qualifier is not common.
 #[inline]
-pub(in crate::encoding) fn write_key_part(cell: &CellRef<'_>, common: usize, out: &mut Vec<u8>) {
+pub(in crate::encoding) fn write_key_part(cell: &CellRef<'_>, common: usize, out: &mut WriteBuffer) {
     let row_end = 2 + cell.row.len();
     if common >= row_end {
-        out.extend_from_slice(&cell.qualifier[common - row_end - 1 - cell.family.len()..]);
+        out.put(&cell.qualifier[common - row_end - 1 - cell.family.len()..]);
         return;
     }
-    let row_len = (cell.row.len() as u16).to_be_bytes();
-    out.extend_from_slice(&row_len[common.min(2)..]);
-    out.extend_from_slice(&cell.row[common.saturating_sub(2)..]);
-    out.extend_from_slice(cell.qualifier);
+    if common < 2 {
+        out.put(&(cell.row.len() as u16).to_be_bytes()[common..]);
+    }
+    out.put(&cell.row[common.saturating_sub(2)..]);
+    out.put(cell.qualifier);
 }
 
 /// The frame of a block being written, and the tails of its cells.
@@ -34,21 +35,22 @@ impl DeltaBlock {
         Self { layout, tags: TagWriter::new(layout.tags_compressed), size_at: 0, cells_at: 0 }
     }
 
-    pub(in crate::encoding) fn begin(&mut self, out: &mut Vec<u8>) {
+    pub(in crate::encoding) fn begin(&mut self, out: &mut WriteBuffer) {
         self.size_at = out.len();
-        out.extend_from_slice(&[0; 4]);
+        out.reserve(4);
+        out.put_array([0; 4]);
         self.cells_at = out.len();
         self.tags.start_block();
     }
 
     #[inline]
-    pub(in crate::encoding) fn write_tail(&mut self, cell: &CellRef<'_>, out: &mut Vec<u8>) {
+    pub(in crate::encoding) fn write_tail(&mut self, cell: &CellRef<'_>, out: &mut WriteBuffer) {
         if self.layout.with_tags {
-            write_leb(out, cell.tags.len() as u32);
+            out.put_leb(cell.tags.len() as u32);
             self.tags.write(cell.tags, out);
         }
         if self.layout.with_seq {
-            write_vlong(out, cell.seq.0 as i64);
+            out.put_vlong(cell.seq.0 as i64);
         }
     }
 

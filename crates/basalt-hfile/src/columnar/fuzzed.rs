@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What fuzzers need of the columnar form: blocks whose checksums are made right again, so that damage reaches the decoders,
+//! and the vectors of sections by themselves.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::VECTOR;
+use super::block::ColumnarBlock;
+use super::head::{Head, head_len};
+use super::input::Input;
+use super::ints::{IntScheme, Nature};
+use super::place::Seal;
+use super::strings::StringList;
+use super::texts::{TextEncoder, TextScheme};
+use crate::block::HEADER_LEN;
+use crate::encoding::DecodeContext;
+use crate::error::{Damage, Result};
+use crate::file::MemoryFile;
+
+/// The seal of blocks that fuzzers make.
+const SEAL: Seal = Seal::NOTHING;
+/// Schemes of strings are numbered from here on.
+const TEXTS: u8 = 17;
+
+/// A block of these bytes, all of its checksums made right as far as what they cover can be found.
+pub(crate) fn open(mut bytes: Vec<u8>, context: &DecodeContext) -> Result<ColumnarBlock> {
+    reseal(&mut bytes);
+    let (len, bytes) = (bytes.len(), Bytes::from(bytes));
+    let file = Arc::new(MemoryFile::new("fuzz", bytes.clone()));
+    ColumnarBlock::open(file, 0, len, bytes, SEAL, context)
+}
+
+fn reseal(block: &mut [u8]) {
+    let Some(Ok(len)) = block.get(HEADER_LEN..).map(head_len) else { return };
+    let sections_at = HEADER_LEN + len;
+    if sections_at > block.len() {
+        return;
+    }
+    let seal = SEAL.of_block(0);
+    Head::seal(block, seal);
+    let sections_len = block.len().saturating_sub(sections_at + 4);
+    let Ok(mut head) = Head::read(&block[..sections_at], len, sections_len, seal) else { return };
+    // A section without bytes has no header, whatever its entry says.
+    for entry in head.sections.iter_mut().filter(|entry| entry.len > 0) {
+        let at = sections_at + entry.offset as usize;
+        let (header, pages) = block[at..at + entry.len as usize].split_at_mut(entry.header_len as usize);
+        reseal_pages(header, pages, entry.offset + entry.header_len, seal);
+        entry.checksum = seal.checksum(entry.offset, header);
+    }
+    let mut again = Vec::new();
+    head.write(&mut again);
+    if again.len() == len {
+        block[HEADER_LEN..sections_at].copy_from_slice(&again);
+        Head::seal(block, seal);
+    }
+}
+
+/// Makes the checksums of a section's pages right, which are the end of its header.
+fn reseal_pages(header: &mut [u8], pages: &[u8], position: u32, seal: Seal) {
+    let &[_, _, per_page, _, low, high, ..] = &*header else { return };
+    if per_page == 0 {
+        return;
+    }
+    let count = usize::from(u16::from_le_bytes([low, high])).div_ceil(per_page.into());
+    let Some(from) = header.len().checked_sub(8 * count) else { return };
+    let mut start = 0;
+    for page in header[from..].as_chunks_mut::<8>().0 {
+        let end = u32::from_le_bytes([page[0], page[1], page[2], page[3]]) as usize;
+        let Some(bytes) = pages.get(start..end) else { return };
+        let checksum = seal.checksum(position + start as u32, bytes);
+        page[4..].copy_from_slice(&checksum.to_le_bytes());
+        start = end;
+    }
+}
+
+/// A vector of a section: `u8 scheme | u16 values`, the parameters of the scheme, the vector.
+pub(crate) fn vector(data: &[u8], bytes_max: usize) -> Result<(), Damage> {
+    let mut input = Input::new(data);
+    let (scheme, count) = (input.u8()?, usize::from(input.u16()?) % (VECTOR + 1));
+    if scheme >= TEXTS {
+        let scheme = TextScheme::read_params(scheme, &mut input)?;
+        let strings = scheme.decode(&Bytes::copy_from_slice(input.rest()), count, bytes_max)?;
+        assert_eq!(strings.len(), count);
+        let bytes: usize = (0..count).map(|index| strings.get(index).len()).sum();
+        std::hint::black_box(bytes);
+        return Ok(());
+    }
+    let scheme = IntScheme::read_params(scheme, &mut input)?;
+    let (mut wide, mut narrow) = (vec![0u64; count], vec![0u32; count]);
+    let decoded = scheme.decode(input.rest(), &mut wide);
+    // A narrow lane is for values that fit it; where one does not, they need not agree.
+    let decoded_narrow = scheme.decode(input.rest(), &mut narrow);
+    assert_eq!(decoded.is_ok(), decoded_narrow.is_ok());
+    decoded
+}
+
+/// Sound inputs for [`vector`], one of each scheme: its name and the bytes.
+pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
+    let spread = |number: i64| (number.wrapping_mul(0x5851_f42d_4c95_7f2d) as u64 >> 33) as i64;
+    let sortable = |float: f64| super::alp::sortable_64(float.to_bits()) as i64;
+    // Five sizes of numbers, all digits of them random.
+    let exponent = |at: i64| 100 + 400 * (at % 5) as u64;
+    let mantissa = |at: i64| (spread(at) as u64) << 21 ^ spread(at + 1000) as u64;
+    let numbers: [(Vec<i64>, Nature); 6] = [
+        ((0..200).map(|at| spread(at) % 1000).collect(), Nature::Integer),
+        ((0..200).map(|at| 5_000_000 + at * 1000 + spread(at) % 7).collect(), Nature::Integer),
+        ((0..200).map(|at| at / 40 * 1001 - 7).collect(), Nature::Integer),
+        ((0..200).map(|at| spread(at % 5 * 77)).collect(), Nature::Integer),
+        ((0..200).map(|at| sortable((spread(at) % 10_000) as f64 / 100.0)).collect(), Nature::Float(64)),
+        (
+            (0..200).map(|at| sortable(f64::from_bits(exponent(at) << 52 | mantissa(at)))).collect(),
+            Nature::Float(64),
+        ),
+    ];
+    let mut seeds = Vec::new();
+    for (values, nature) in &numbers {
+        let scheme = IntScheme::choose(&[values], *nature);
+        let mut bytes = vec![scheme.number()];
+        bytes.extend_from_slice(&(values.len() as u16).to_le_bytes());
+        scheme.write_params(&mut bytes);
+        scheme.encode(values, &mut bytes);
+        seeds.push((scheme.name(), bytes));
+    }
+    let noise: Vec<u8> = (0..100).map(|at| (spread(at) >> 7) as u8).collect();
+    let words = ["basalt", "granite", "gneiss", "a slate", ""];
+    let texts: [StringList; 5] = [
+        collect((0..60).map(|at| format!("{:04}", spread(at) % 10_000))),
+        (0..90)
+            .map(|at| noise[at..at + spread(at as i64) as usize % 9].to_vec())
+            .collect::<Vec<_>>()
+            .iter()
+            .map(Vec::as_slice)
+            .collect(),
+        collect((0..60).map(|at| words[spread(at) as usize % words.len()].repeat(2))),
+        collect((0..60).map(|at| format!("https://example.org/{}/{}", spread(at) % 100, spread(at + 99)))),
+        collect((0..60).map(|at| format!("customer/{:05}/{}", at * 3, "y".repeat(at as usize % 3)))),
+    ];
+    for strings in texts {
+        let count = strings.len() as u16;
+        let (encoder, _) = TextEncoder::choose(std::slice::from_ref(&strings), &mut None);
+        let mut bytes = vec![encoder.scheme.number()];
+        bytes.extend_from_slice(&count.to_le_bytes());
+        encoder.scheme.write_params(&mut bytes);
+        encoder.encode(&strings, &mut bytes);
+        seeds.push((encoder.scheme.name(), bytes));
+    }
+    seeds
+}
+
+fn collect(strings: impl Iterator<Item = String>) -> StringList {
+    let strings: Vec<String> = strings.collect();
+    strings.iter().map(String::as_bytes).collect()
+}

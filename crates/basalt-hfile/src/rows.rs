@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Decoded rows in bulk: a block as runs of rows that have one form, and single cells between them.
+//!
+//! Most rows of most tables have the same columns as the row before, with values of the same lengths. Of such a row a
+//! [`RowRun`] keeps four bytes (where its cells lie) or none at all, where [`CellBlock`] keeps 48 bytes a cell: everything
+//! else is said once for the run, and found by adding offsets.
+//!
+//! ```text
+//! columns of a run                                 V1       V2       _0        once: names, and where in a row
+//! NONE, ROW_INDEX_V1   payload  | row 0 ....... | row 1 ....... | row 2        all rows equally long: nothing is kept
+//! PREFIX               payload  | head | tail 0 ...... | head | tail 1         where each tail begins; the row keys, rebuilt
+//! DIFF, FAST_DIFF                                                              and the timestamps
+//! ```
+//!
+//! [`RowBlock::parts`] gives the runs to readers that work by column, [`RowBlock::for_each_cell`] gives every cell to those
+//! that do not. A row lies in one part as a whole.
+
+use std::ops::Range;
+
+use basalt_model::{CellRef, CellType, Seq};
+use bytes::Bytes;
+
+use crate::cells::{CellBlock, CellSlot};
+
+/// A decoded block: stretches of rows of one form, and of cells that have none, in key order.
+#[derive(Debug, Clone, Default)]
+pub struct RowBlock {
+    /// The cells that are in no run, and the names of those that are.
+    cells: CellBlock,
+    parts: Vec<Part>,
+    len: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Part {
+    /// Some of the single cells.
+    Cells(Range<usize>),
+    Rows(RowRun),
+}
+
+/// A stretch of a block, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub enum RowPart<'a> {
+    /// Cells `first..end` of a block of cells; whole rows.
+    Cells {
+        /// The block.
+        block: &'a CellBlock,
+        /// The first cell.
+        first: usize,
+        /// Behind the last cell.
+        end: usize,
+    },
+    /// Rows of one form.
+    Rows(Rows<'a>),
+}
+
+/// What a decoder has so far of the parts of a block.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    parts: Vec<Part>,
+    /// Single cells that are in a part.
+    cells: usize,
+    len: usize,
+}
+
+/// Rows of one form. All are puts without tags, and no column is there twice.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RowRun {
+    pub(crate) rows: usize,
+    /// One for each cell of a row.
+    pub(crate) columns: Vec<RowColumn>,
+    /// Where rows lie in the payload.
+    pub(crate) places: Places,
+    pub(crate) row_len: usize,
+    /// Timestamps row by row; empty if they lie in the payload.
+    pub(crate) timestamps: Vec<i64>,
+}
+
+/// Where the rows of a run, and their keys, lie.
+#[derive(Debug, Clone)]
+pub(crate) enum Places {
+    /// Row after row from `start` on, `stride` bytes each; the key is at `key_at` of each.
+    Even { start: usize, stride: usize, key_at: usize },
+    /// At these offsets; the keys lie back to back in `keys` from `keys_at` on.
+    Listed { offsets: Vec<u32>, keys: Vec<u8>, keys_at: usize },
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self::Listed { offsets: Vec::new(), keys: Vec::new(), keys_at: 0 }
+    }
+}
+
+/// What the cells of a column have in common. Offsets count from where a row lies.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RowColumn {
+    /// Family length, family and qualifier, in the keys of the block.
+    pub(crate) name_at: u32,
+    pub(crate) family_len: u8,
+    pub(crate) qualifier_len: u32,
+    pub(crate) value_at: u32,
+    pub(crate) value_len: u32,
+    /// Eight bytes, if the timestamps lie in the payload.
+    pub(crate) timestamp_at: u32,
+    /// The number, but for the bits of `seq_mask`.
+    pub(crate) seq: u64,
+    /// One byte, of which `seq_mask` is used.
+    pub(crate) seq_at: u32,
+    pub(crate) seq_mask: u8,
+}
+
+impl RowColumn {
+    /// The column of a cell of one of the rows: its timestamp and where its number lies are still to be said.
+    pub(crate) fn of_slot(slot: &CellSlot, name_at: u32, value_at: u32) -> Self {
+        Self {
+            name_at,
+            family_len: slot.family_len,
+            qualifier_len: slot.qualifier_len,
+            value_at,
+            value_len: slot.value_len,
+            timestamp_at: 0,
+            seq: slot.seq.0,
+            seq_at: 0,
+            seq_mask: 0,
+        }
+    }
+
+    /// The last byte of the number lies here, in every row.
+    pub(crate) fn let_seq_vary(&mut self, seq_at: u32) {
+        self.seq &= !0xff;
+        self.seq_at = seq_at;
+        self.seq_mask = 0xff;
+    }
+}
+
+impl Parts {
+    /// Adds a run that follows `cells` single cells.
+    pub(crate) fn push(&mut self, cells: usize, run: RowRun) {
+        self.push_cells(cells);
+        self.len += run.rows * run.columns.len();
+        self.parts.push(Part::Rows(run));
+    }
+
+    fn push_cells(&mut self, cells: usize) {
+        if cells > self.cells {
+            self.parts.push(Part::Cells(self.cells..cells));
+            self.len += cells - self.cells;
+            self.cells = cells;
+        }
+    }
+
+    /// The block, all of whose single cells are `cells`.
+    pub(crate) fn into_block(mut self, cells: CellBlock) -> RowBlock {
+        self.push_cells(cells.len());
+        RowBlock { cells, parts: self.parts, len: self.len }
+    }
+}
+
+impl From<CellBlock> for RowBlock {
+    fn from(cells: CellBlock) -> Self {
+        Parts::default().into_block(cells)
+    }
+}
+
+impl RowBlock {
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// True if every cell is a put and no two cells of a row share family and qualifier, as [`CellBlock::plain`].
+    pub fn is_plain(&self) -> bool {
+        self.cells.plain
+    }
+
+    /// The stretches, in order.
+    pub fn parts(&self) -> impl Iterator<Item = RowPart<'_>> {
+        self.parts.iter().map(|part| match part {
+            Part::Cells(cells) => RowPart::Cells { block: &self.cells, first: cells.start, end: cells.end },
+            Part::Rows(run) => {
+                RowPart::Rows(Rows { run, payload: &self.cells.values, names: &self.cells.keys })
+            }
+        })
+    }
+
+    /// Every cell, in order.
+    #[inline]
+    pub fn for_each_cell(&self, mut visit: impl FnMut(&CellRef<'_>)) {
+        for part in self.parts() {
+            match part {
+                RowPart::Cells { block, first, end } => (first..end).for_each(|at| visit(&block.cell(at))),
+                RowPart::Rows(rows) => rows.for_each_cell(&mut visit),
+            }
+        }
+    }
+
+    /// As [`Self::for_each_cell`], until a visit fails.
+    pub fn try_for_each_cell<E>(
+        &self,
+        mut visit: impl FnMut(&CellRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for part in self.parts() {
+            match part {
+                RowPart::Cells { block, first, end } => {
+                    (first..end).try_for_each(|at| visit(&block.cell(at)))?
+                }
+                RowPart::Rows(rows) => {
+                    for row in 0..rows.len() {
+                        (0..rows.columns()).try_for_each(|column| visit(&rows.cell(row, column)))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first and the last cell; no run is at an end of a block.
+    pub(crate) fn ends(&self) -> Option<(CellRef<'_>, CellRef<'_>)> {
+        let last = self.cells.len().checked_sub(1)?;
+        Some((self.cells.cell(0), self.cells.cell(last)))
+    }
+
+    /// Where each row begins, of a block whose keys lie in its payload.
+    pub(crate) fn row_offsets(&self) -> impl Iterator<Item = usize> {
+        let starts = &self.cells.row_starts;
+        self.parts.iter().flat_map(move |part| {
+            let (cells, run) = match part {
+                Part::Cells(cells) => (cells.clone(), 0..0),
+                Part::Rows(run) => (0..0, 0..run.rows),
+            };
+            let first = starts.partition_point(|&start| (start as usize) < cells.start);
+            let end = starts.partition_point(|&start| (start as usize) < cells.end);
+            // A slot's key begins behind the two lengths of the cell.
+            let of_cells =
+                starts[first..end].iter().map(|&cell| self.cells.slots[cell as usize].key as usize - 8);
+            of_cells.chain(run.map(move |row| match part {
+                Part::Rows(RowRun { places: Places::Even { start, stride, .. }, .. }) => start + row * stride,
+                _ => 0,
+            }))
+        })
+    }
+
+    /// Memory that the block holds, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let of_run = |run: &RowRun| {
+            let places = match &run.places {
+                Places::Even { .. } => 0,
+                Places::Listed { offsets, keys, .. } => 4 * offsets.capacity() + keys.capacity(),
+            };
+            places + 8 * run.timestamps.capacity() + run.columns.capacity() * size_of::<RowColumn>()
+        };
+        let runs = self.parts.iter().map(|part| match part {
+            Part::Cells(_) => 0,
+            Part::Rows(run) => of_run(run),
+        });
+        self.cells.memory_bytes() + self.parts.capacity() * size_of::<Part>() + runs.sum::<usize>()
+    }
+}
+
+/// Rows of one form, borrowed: every row has the same columns, with values of the same lengths. All cells are puts without tags.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    run: &'a RowRun,
+    payload: &'a Bytes,
+    names: &'a Bytes,
+}
+
+impl<'a> Rows<'a> {
+    /// Number of rows.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "a run has rows")]
+    pub fn len(&self) -> usize {
+        self.run.rows
+    }
+
+    /// Number of columns, which is that of the cells of a row.
+    #[inline]
+    pub fn columns(&self) -> usize {
+        self.run.columns.len()
+    }
+
+    /// Family and qualifier of a column.
+    #[inline]
+    pub fn name(&self, column: usize) -> (&'a [u8], &'a [u8]) {
+        self.name_of(&self.run.columns[column])
+    }
+
+    #[inline(always)]
+    fn name_of(&self, column: &RowColumn) -> (&'a [u8], &'a [u8]) {
+        let family_at = column.name_at as usize + 1;
+        let qualifier_at = family_at + column.family_len as usize;
+        let end = qualifier_at + column.qualifier_len as usize;
+        (&self.names[family_at..qualifier_at], &self.names[qualifier_at..end])
+    }
+
+    /// Key of row `row`.
+    #[inline]
+    pub fn row(&self, row: usize) -> &'a [u8] {
+        self.key_and_bytes(row).0
+    }
+
+    /// The key of a row, and the payload from where the row lies.
+    #[inline(always)]
+    fn key_and_bytes(&self, row: usize) -> (&'a [u8], &'a [u8]) {
+        let row_len = self.run.row_len;
+        match &self.run.places {
+            Places::Even { start, stride, key_at } => {
+                let bytes = &self.payload[start + row * stride..];
+                (&bytes[*key_at..key_at + row_len], bytes)
+            }
+            Places::Listed { offsets, keys, keys_at } => {
+                let (bytes, key_at) = (&self.payload[offsets[row] as usize..], keys_at + row * row_len);
+                (&keys[key_at..key_at + row_len], bytes)
+            }
+        }
+    }
+
+    /// Value of a cell.
+    #[inline]
+    pub fn value(&self, row: usize, column: usize) -> &'a [u8] {
+        value_of(self.key_and_bytes(row).1, &self.run.columns[column])
+    }
+
+    /// Length of every value of a column.
+    #[inline]
+    pub fn value_len(&self, column: usize) -> usize {
+        self.run.columns[column].value_len as usize
+    }
+
+    /// One cell.
+    #[inline]
+    pub fn cell(&self, row: usize, column: usize) -> CellRef<'a> {
+        let (key, bytes) = self.key_and_bytes(row);
+        let columns = &self.run.columns;
+        let timestamp = match self.run.timestamps.get(row * columns.len() + column) {
+            Some(timestamp) => *timestamp,
+            None => stored_timestamp(bytes, &columns[column]),
+        };
+        cell_of(key, bytes, self.name(column), &columns[column], timestamp)
+    }
+
+    /// Every cell, row by row.
+    #[inline]
+    pub fn for_each_cell(&self, mut visit: impl FnMut(&CellRef<'a>)) {
+        let columns: Vec<_> = self.run.columns.iter().map(|column| (self.name_of(column), *column)).collect();
+        if self.run.timestamps.is_empty() {
+            for row in 0..self.run.rows {
+                let (key, bytes) = self.key_and_bytes(row);
+                for (name, column) in &columns {
+                    visit(&cell_of(key, bytes, *name, column, stored_timestamp(bytes, column)));
+                }
+            }
+            return;
+        }
+        for (row, timestamps) in self.run.timestamps.chunks_exact(columns.len()).enumerate() {
+            let (key, bytes) = self.key_and_bytes(row);
+            for ((name, column), timestamp) in columns.iter().zip(timestamps) {
+                visit(&cell_of(key, bytes, *name, column, *timestamp));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn value_of<'a>(bytes: &'a [u8], column: &RowColumn) -> &'a [u8] {
+    &bytes[column.value_at as usize..column.value_at as usize + column.value_len as usize]
+}
+
+#[inline(always)]
+fn stored_timestamp(bytes: &[u8], column: &RowColumn) -> i64 {
+    bytes[column.timestamp_at as usize..].first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
+}
+
+#[inline(always)]
+fn cell_of<'a>(
+    row: &'a [u8],
+    bytes: &'a [u8],
+    (family, qualifier): (&'a [u8], &'a [u8]),
+    column: &RowColumn,
+    timestamp: i64,
+) -> CellRef<'a> {
+    CellRef {
+        row,
+        family,
+        qualifier,
+        timestamp,
+        cell_type: CellType::Put,
+        value: value_of(bytes, column),
+        seq: Seq(column.seq | u64::from(bytes[column.seq_at as usize] & column.seq_mask)),
+        tags: b"",
+    }
+}
