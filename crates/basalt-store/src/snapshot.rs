@@ -75,7 +75,8 @@ impl Snapshot {
         ranges: Vec<KeyRange>,
         batch_rows: usize,
     ) -> Result<RowScan> {
-        let families = Some(families_of(schema, columns));
+        // Without the empty cell a row may have cells in any one family.
+        let families = schema.has_empty_cell().then(|| families_of(schema, columns));
         let cache = read::worth_caching(&self.shared, &self.version, table, &ranges)?;
         let options = ScanOptions { ranges, families, versions: 1, cache };
         let cells = self.scan(table, &options)?;
