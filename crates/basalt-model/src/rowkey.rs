@@ -126,7 +126,9 @@ impl<'a> KeyWriter<'a> {
             return Ok(());
         }
         let separator = separator(column.order);
-        if !matches!(column.sql_type, SqlType::Varbinary(_) | SqlType::Array(_)) && self.out[from..].contains(&separator) {
+        if !matches!(column.sql_type, SqlType::Varbinary(_) | SqlType::Array(_))
+            && self.out[from..].contains(&separator)
+        {
             return Err(KeyError::Separator { column: column.name.clone() });
         }
         self.keep = self.out.len();

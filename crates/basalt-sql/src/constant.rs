@@ -30,7 +30,9 @@ pub(crate) fn evaluate(planning: &Planning, expr: SqlExpr) -> Result<ScalarValue
     let empty = DFSchema::empty();
     let planned = planning.expression(expr, &empty)?;
     let varies = |expr: &Expr| {
-        Ok(matches!(expr, Expr::ScalarFunction(function) if function.func.signature().volatility != Volatility::Immutable))
+        Ok(
+            matches!(expr, Expr::ScalarFunction(function) if function.func.signature().volatility != Volatility::Immutable),
+        )
     };
     if planned.exists(varies).unwrap_or(true) {
         return Err(SqlError::statement("the value must be a constant, the same for each row and moment"));

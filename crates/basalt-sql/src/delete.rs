@@ -91,10 +91,12 @@ pub(crate) fn row_query(
     };
     let mut query = *query;
     if let SetExpr::Select(select) = query.body.as_mut() {
-        let column = |name: String| SelectItem::UnnamedExpr(SqlExpr::Identifier(Ident::with_quote('"', name)));
+        let column =
+            |name: String| SelectItem::UnnamedExpr(SqlExpr::Identifier(Ident::with_quote('"', name)));
         let keys = schema.key.iter().map(|key| column(key.name.clone()));
-        let values = values.into_iter().enumerate().map(|(index, expr)| {
-            SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', format!("$value{index}")) }
+        let values = values.into_iter().enumerate().map(|(index, expr)| SelectItem::ExprWithAlias {
+            expr,
+            alias: Ident::with_quote('"', format!("$value{index}")),
         });
         let kept = kept.iter().map(|&kept| column(schema.display_name(kept)));
         select.projection = keys.chain(values).chain(kept).collect();

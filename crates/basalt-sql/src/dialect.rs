@@ -28,8 +28,8 @@ mod view;
 pub(crate) use dynamic::definitions as dynamic_columns;
 pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use statement::{
-    Alter, AlterChange, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name, OnDuplicate, OptionDef,
-    Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
+    Alter, AlterChange, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name, OnDuplicate,
+    OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
 };
 pub(crate) use tokens::TokenMap;
 pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE};

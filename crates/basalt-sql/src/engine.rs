@@ -26,7 +26,9 @@ use datafusion::prelude::SessionConfig;
 use parking_lot::Mutex;
 
 use crate::error::SqlError;
-use crate::functions::{self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers};
+use crate::functions::{
+    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers,
+};
 use crate::memory::SpillReservePool;
 use crate::scan::BATCH_ROWS;
 use crate::sequence::{Dealer, SequencePlanner};
@@ -107,8 +109,7 @@ impl Engine {
         let average = Arc::new(functions::average());
         let env = options.env;
         let definitions = Mutex::default();
-        let shared =
-            Shared { database, state, expr_planners, functions, average, dealer, definitions, env };
+        let shared = Shared { database, state, expr_planners, functions, average, dealer, definitions, env };
         Ok(Self { shared: Arc::new(shared) })
     }
 

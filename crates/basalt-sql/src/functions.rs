@@ -29,17 +29,18 @@ use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
 
 pub(crate) use arithmetic::CheckedArithmetic;
-pub(crate) use binary::BASE62;
-pub(crate) use blanks::CharBlanks;
 pub(crate) use arrays::{ALL_OF, ANY_OF, ArraySyntax, FIRST_OF};
 pub(crate) use average::average;
+pub(crate) use binary::BASE62;
+pub(crate) use blanks::CharBlanks;
 pub(crate) use dates::{DateArithmetic, parse_instant};
 pub(crate) use numbers::PhoenixNumbers;
 pub(crate) use text::Concatenation;
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {
-    let mut all = vec![text::substr(), text::lpad(), text::regexp_substr(), text::regexp_replace(), dates::to_char()];
+    let mut all =
+        vec![text::substr(), text::lpad(), text::regexp_substr(), text::regexp_replace(), dates::to_char()];
     all.extend(rounding::functions());
     all.extend(dates::from_text());
     all.extend(dates::parts());

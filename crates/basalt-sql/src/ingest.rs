@@ -290,8 +290,7 @@ impl BulkLoad {
         columns: Option<&[String]>,
         progress: Arc<Progress>,
     ) -> Result<Self, SqlError> {
-        let planning =
-            Planning::new(engine, TokenMap::default(), Arc::clone(&progress), Currents::default());
+        let planning = Planning::new(engine, TokenMap::default(), Arc::clone(&progress), Currents::default());
         let table = planning.table(table)?;
         let schema = table.table_schema();
         let columns = match columns {

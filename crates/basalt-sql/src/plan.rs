@@ -20,6 +20,7 @@ use std::sync::Arc;
 use basalt_model::TableName;
 use basalt_store::Snapshot;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DFSchema, Result as PlanResult, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
@@ -29,7 +30,6 @@ use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanne
 use datafusion::logical_expr::{
     AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
-use datafusion::catalog::TableProvider;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};

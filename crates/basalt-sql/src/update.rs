@@ -38,7 +38,9 @@ pub(crate) fn plan(
         let column =
             find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;
         if matches!(column, ColumnRef::Key(_)) {
-            let message = format!("column {name} is in the primary key; write the row with UPSERT and delete the old one");
+            let message = format!(
+                "column {name} is in the primary key; write the row with UPSERT and delete the old one"
+            );
             return Err(SqlError::coded(code::KEY_UPDATED, message).at(position));
         }
         if columns.contains(&column) {
@@ -53,8 +55,7 @@ pub(crate) fn plan(
     // Columns that every write must name keep their values.
     let kept = schema.declared_order().iter().filter(|&&column| !schema.nullable(column));
     let kept: Vec<_> = kept.copied().filter(|column| !columns.contains(column)).collect();
-    let query =
-        delete::row_query(schema, &statement.table, values, &kept, statement.filter, vec![], None)?;
+    let query = delete::row_query(schema, &statement.table, values, &kept, statement.filter, vec![], None)?;
     columns.extend(kept);
     Ok((planning.query(query)?, columns))
 }

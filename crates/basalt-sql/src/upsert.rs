@@ -51,7 +51,13 @@ fn open(planning: &Planning, statement: &Upsert) -> Result<Arc<BasaltTable>, Sql
     let listed = statement.columns.iter().flatten();
     let dynamic = listed.filter_map(|column| {
         let sql_type = column.dynamic?;
-        Some(ColumnDef { name: column.name.clone(), sql_type, nullable: None, primary_key: None, default: None })
+        Some(ColumnDef {
+            name: column.name.clone(),
+            sql_type,
+            nullable: None,
+            primary_key: None,
+            default: None,
+        })
     });
     planning.extended(&statement.table.table(), &dynamic.collect::<Vec<_>>())
 }
@@ -84,7 +90,10 @@ fn refuse_fixed(table: &BasaltTable, columns: &[ColumnRef]) -> Result<(), SqlErr
 
 /// The error of another value for a column that a view fixes.
 pub(crate) fn fixed(name: &Name, value: &SqlExpr) -> SqlError {
-    SqlError::coded(code::VIEW_COLUMN, format!("column {name} is {value} in all rows of the view; leave it away"))
+    SqlError::coded(
+        code::VIEW_COLUMN,
+        format!("column {name} is {value} in all rows of the view; leave it away"),
+    )
 }
 
 /// Writes the rows of a plan.

@@ -66,7 +66,11 @@ enum Values {
     Nanos(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    Decimal { values: Vec<i128>, precision: u8, scale: i8 },
+    Decimal {
+        values: Vec<i128>,
+        precision: u8,
+        scale: i8,
+    },
     Bool(BooleanBufferBuilder),
     Text(StringViewBuilder),
     Bytes(BinaryBuilder),
@@ -328,7 +332,9 @@ impl Target<'_> {
                 let added = elements.extend(&mut stored).map_err(|(_, error)| error);
                 match (stored.damage, added) {
                     (Some(damage), _) | (None, Err(ReadError::Value(damage))) => return Err(damage),
-                    (None, Err(_)) => return Err(TypeError::Bytes { sql_type, what: "an element is damaged" }),
+                    (None, Err(_)) => {
+                        return Err(TypeError::Bytes { sql_type, what: "an element is damaged" });
+                    }
                     (None, Ok(())) => {}
                 }
                 let too_many = TypeError::Bytes { sql_type, what: "the arrays of a batch are too long" };

@@ -47,7 +47,14 @@ pub struct ColumnDefinition {
 impl ColumnDefinition {
     /// A nullable column without a default, in the default family.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
-        Self { name: name.into(), family: None, sql_type, not_null: false, default_sql: None, default_value: None }
+        Self {
+            name: name.into(),
+            family: None,
+            sql_type,
+            not_null: false,
+            default_sql: None,
+            default_value: None,
+        }
     }
 
     /// The same column, NOT NULL.
@@ -375,7 +382,11 @@ impl TableSchema {
     }
 
     /// Adds a column of which the table knows nothing: its cells bear its name.
-    pub fn push_dynamic(&mut self, column: ColumnDefinition, default_family: &str) -> Result<(), SchemaError> {
+    pub fn push_dynamic(
+        &mut self,
+        column: ColumnDefinition,
+        default_family: &str,
+    ) -> Result<(), SchemaError> {
         if self.find(column.family.as_deref(), &column.name).is_ok() {
             return Err(SchemaError::DuplicateColumn { name: column.name });
         }

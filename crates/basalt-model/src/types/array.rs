@@ -98,11 +98,8 @@ impl<'a> ArrayWriter<'a> {
         }
         self.out.extend_from_slice(&END);
         let table = self.out.len() - self.start;
-        let too_long = |found| TypeError::TooLong {
-            sql_type: SqlType::Array(self.element),
-            found,
-            unit: "bytes",
-        };
+        let too_long =
+            |found| TypeError::TooLong { sql_type: SqlType::Array(self.element), found, unit: "bytes" };
         let position = i32::try_from(table).map_err(|_| too_long(table))?;
         let count = i32::try_from(self.offsets.len()).map_err(|_| too_long(table))?;
         let short = self.offsets.last().is_none_or(|&last| last <= SHORT_OFFSET_MAX);

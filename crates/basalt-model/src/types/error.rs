@@ -80,7 +80,9 @@ impl TypeError {
         match self {
             Self::OutOfRange { sql_type: SqlType::Decimal(_), .. } | Self::TooLong { .. } => Some(206),
             Self::OutOfRange { .. } | Self::Kind { .. } => Some(203),
-            Self::NotSingleByte { .. } | Self::NullElement { .. } | Self::ElementSeparator { .. } => Some(201),
+            Self::NotSingleByte { .. } | Self::NullElement { .. } | Self::ElementSeparator { .. } => {
+                Some(201)
+            }
             Self::Width { .. } | Self::Bytes { .. } => None,
         }
     }

@@ -140,7 +140,8 @@ impl Rows {
 
 fn recorded_cells(cells: &Value) -> Result<Vec<Cell>> {
     let cell = |cell: &Value| {
-        let text = |at: usize| cell[at].as_str().map(str::to_owned).context("a cell is no list of four texts");
+        let text =
+            |at: usize| cell[at].as_str().map(str::to_owned).context("a cell is no list of four texts");
         Ok([text(0)?, text(1)?, text(2)?, text(3)?])
     };
     cells.as_array().into_iter().flatten().map(cell).collect()

@@ -48,7 +48,9 @@ fn bytes(hex: &str) -> Result<Vec<u8>> {
         return Ok(vec![]);
     }
     ensure!(hex.is_ascii() && hex.len() % 2 == 0, "no hexadecimal digits: {hex}");
-    let pair = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("no hexadecimal digits: {hex}"));
+    let pair = |at: usize| {
+        u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("no hexadecimal digits: {hex}"))
+    };
     (0..hex.len()).step_by(2).map(pair).collect()
 }
 

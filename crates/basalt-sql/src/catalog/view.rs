@@ -175,6 +175,8 @@ fn is_literal(expr: &Expr) -> bool {
 pub(crate) fn read_only(name: &TableName) -> SqlError {
     SqlError::coded(
         code::READ_ONLY,
-        format!("view {name} cannot be changed: that takes a condition of the form column = literal AND ..; use the table"),
+        format!(
+            "view {name} cannot be changed: that takes a condition of the form column = literal AND ..; use the table"
+        ),
     )
 }

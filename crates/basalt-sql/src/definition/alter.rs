@@ -131,7 +131,10 @@ fn set(
     let read = TableOptions::read(options, warnings)?;
     let known: Vec<&str> = table.families.iter().map(|family| family.name.as_str()).collect();
     if let Some(family) = read.unknown_family(&known) {
-        return Err(SqlError::coded(code::FAMILY_NOT_FOUND, format!("{family} is no column family of the table")));
+        return Err(SqlError::coded(
+            code::FAMILY_NOT_FOUND,
+            format!("{family} is no column family of the table"),
+        ));
     }
     for family in &mut table.families {
         read.apply(family);
@@ -185,7 +188,8 @@ fn refuse_use_in_view(table: &TableDescriptor, name: &str) -> Result<(), SqlErro
     for view in View::all(table)? {
         let Some(condition) = view.parsed_condition()? else { continue };
         if mentions(&condition, name) {
-            let message = format!("column {name} is in the condition of view {}; drop the view first", view.name);
+            let message =
+                format!("column {name} is in the condition of view {}; drop the view first", view.name);
             return Err(SqlError::coded(code::HAS_VIEWS, message));
         }
     }
@@ -202,7 +206,11 @@ fn mentions(condition: &Expr, name: &str) -> bool {
                 Expr::CompoundIdentifier(parts) => parts.last(),
                 _ => None,
             };
-            if last.is_some_and(|last| last.value == self.0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if last.is_some_and(|last| last.value == self.0) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         }
     }
     condition.visit(&mut Finder(name)).is_break()
@@ -234,7 +242,8 @@ fn alter_view(
             for name in columns {
                 let before = view.columns.len();
                 view.columns.retain(|column| {
-                    column.name != name.name || name.schema.as_ref().is_some_and(|family| *family != column.family)
+                    column.name != name.name
+                        || name.schema.as_ref().is_some_and(|family| *family != column.family)
                 });
                 if view.columns.len() == before && !if_exists {
                     let message = format!("view {} has no column {name} of its own", view.name);

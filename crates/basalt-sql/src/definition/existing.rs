@@ -2,11 +2,9 @@
 //! Columns for tables that have cells already: CREATE TABLE or CREATE VIEW of the name of a table that was made without
 //! SQL. Columns find their cells by family and name, whose bytes must be those that SQL writes.
 
-use basalt_model::schema::EMPTY_CELL_VALUE;
 use basalt_model::mutation::MutationError;
-use basalt_model::{
-    FamilyDescriptor, LATEST_TIMESTAMP, SortOrder, TableDescriptor, TableId, TableSchema,
-};
+use basalt_model::schema::EMPTY_CELL_VALUE;
+use basalt_model::{FamilyDescriptor, LATEST_TIMESTAMP, SortOrder, TableDescriptor, TableId, TableSchema};
 use basalt_store::ScanOptions;
 
 use super::options::TableOptions;

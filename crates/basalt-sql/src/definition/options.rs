@@ -87,7 +87,8 @@ impl TableOptions {
 
     fn keep(&mut self, option: &OptionDef, warnings: &mut Vec<String>) -> Result<(), SqlError> {
         if option.name == "SALT_BUCKETS" && !matches!(option.value.parse(), Ok(0..=256_u32)) {
-            let message = format!("option SALT_BUCKETS must be a number from 0 to 256; found {}", option.value);
+            let message =
+                format!("option SALT_BUCKETS must be a number from 0 to 256; found {}", option.value);
             return Err(SqlError::coded(code::SALT_BUCKETS, message));
         }
         let known = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option.name);

@@ -35,7 +35,9 @@ pub(crate) fn create_view(planning: &Planning, statement: &CreateView) -> Result
     let Some(base) = &statement.base else {
         return Err(SqlError::coded(
             code::TABLE_NOT_FOUND,
-            format!("there is no table {name} whose cells the view could show; other views need AS SELECT * FROM .."),
+            format!(
+                "there is no table {name} whose cells the view could show; other views need AS SELECT * FROM .."
+            ),
         ));
     };
     create_over(planning, statement, base)?;

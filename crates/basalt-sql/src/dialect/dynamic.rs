@@ -76,7 +76,11 @@ pub(super) fn collapse(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         if defines_columns(inside) {
             let close = tail.pop();
             let text: Vec<_> = tail.drain(..).map(|token| token.token.to_string()).collect();
-            let name = Word { value: format!("{MARK}{}", text.concat()), quote_style: Some('"'), keyword: Keyword::NoKeyword };
+            let name = Word {
+                value: format!("{MARK}{}", text.concat()),
+                quote_style: Some('"'),
+                keyword: Keyword::NoKeyword,
+            };
             let span = kept.last().expect("the parenthesis").span;
             tail.push(TokenWithSpan { token: Token::Word(name), span });
             tail.extend(close);
@@ -100,20 +104,18 @@ fn follows_table(kept: &[TokenWithSpan], solid: &[usize]) -> bool {
     let token = |back: usize| solid.len().checked_sub(back).map(|at| &kept[solid[at]].token);
     let is_name = |back| matches!(token(back), Some(Token::Word(_)));
     let before = |back| {
-        token(back).is_some_and(|token| {
-            *token == Token::Comma || is_word(token, "FROM") || is_word(token, "JOIN")
-        })
+        token(back)
+            .is_some_and(|token| *token == Token::Comma || is_word(token, "FROM") || is_word(token, "JOIN"))
     };
     is_name(1) && (before(2) || token(2) == Some(&Token::Period) && is_name(3) && before(4))
 }
 
 /// True for `name[.name] TYPE ..`.
 fn defines_columns(inside: &[TokenWithSpan]) -> bool {
-    let mut solid = inside.iter().map(|token| &token.token).filter(|token| !matches!(token, Token::Whitespace(_)));
+    let mut solid =
+        inside.iter().map(|token| &token.token).filter(|token| !matches!(token, Token::Whitespace(_)));
     let is_name = |token: Option<&Token>| matches!(token, Some(Token::Word(_)));
-    let is_type = |token: Option<&Token>| {
-        matches!(token, Some(Token::Word(word)) if word.quote_style.is_none() && is_type_name(&word.value))
-    };
+    let is_type = |token: Option<&Token>| matches!(token, Some(Token::Word(word)) if word.quote_style.is_none() && is_type_name(&word.value));
     let first = solid.next();
     let reserved = ["SELECT", "DISTINCT", "ALL", "NOT", "WITH", "VALUES"];
     if !is_name(first) || first.is_some_and(|token| reserved.iter().any(|word| is_word(token, word))) {

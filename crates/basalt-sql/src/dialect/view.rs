@@ -16,8 +16,7 @@ pub(crate) const NO_WILDCARD: &str = "*, for a view has all columns";
 pub(super) fn parse_create_view(parser: &mut Parser) -> Result<Statement, ParserError> {
     let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
     let name = Name::parse(parser)?;
-    let (columns, primary_key) =
-        if parser.at_symbol("(") { parse_columns(parser)? } else { (vec![], None) };
+    let (columns, primary_key) = if parser.at_symbol("(") { parse_columns(parser)? } else { (vec![], None) };
     let (mut base, mut condition) = (None, None);
     if parser.accept("AS") {
         parser.expect("SELECT")?;

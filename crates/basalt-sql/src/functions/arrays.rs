@@ -74,7 +74,9 @@ impl ExprPlanner for ArraySyntax {
             GetFieldAccess::ListIndex { key } => {
                 Ok(PlannerResult::Planned(self.elem.call(vec![expr.expr, *key])))
             }
-            _ => plan_err!("an element of an array is written a[i], with a number; parts a[i:j] are not supported"),
+            _ => plan_err!(
+                "an element of an array is written a[i], with a number; parts a[i:j] are not supported"
+            ),
         }
     }
 }

@@ -17,26 +17,42 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 pub(super) fn functions() -> Vec<ScalarUDF> {
     vec![
-        Plain::function("get_bit", |name, found| bytes_and(name, found, 1), |_| DataType::Int32, |args| {
-            read(args, |bytes, index| Some(i32::from(bytes.get(index / 8)? >> (index % 8) & 1)))
-        }),
-        Plain::function("get_byte", |name, found| bytes_and(name, found, 1), |_| DataType::Int32, |args| {
-            read(args, |bytes, index| Some(i32::from(*bytes.get(index)? as i8)))
-        }),
-        Plain::function("set_bit", |name, found| bytes_and(name, found, 2), |_| DataType::Binary, |args| {
-            write(args, |bytes, index, value| {
-                let byte = bytes.get_mut(index / 8)?;
-                let mask = 1 << (index % 8);
-                *byte = if value & 1 == 1 { *byte | mask } else { *byte & !mask };
-                Some(())
-            })
-        }),
-        Plain::function("set_byte", |name, found| bytes_and(name, found, 2), |_| DataType::Binary, |args| {
-            write(args, |bytes, index, value| {
-                *bytes.get_mut(index)? = value as u8;
-                Some(())
-            })
-        }),
+        Plain::function(
+            "get_bit",
+            |name, found| bytes_and(name, found, 1),
+            |_| DataType::Int32,
+            |args| read(args, |bytes, index| Some(i32::from(bytes.get(index / 8)? >> (index % 8) & 1))),
+        ),
+        Plain::function(
+            "get_byte",
+            |name, found| bytes_and(name, found, 1),
+            |_| DataType::Int32,
+            |args| read(args, |bytes, index| Some(i32::from(*bytes.get(index)? as i8))),
+        ),
+        Plain::function(
+            "set_bit",
+            |name, found| bytes_and(name, found, 2),
+            |_| DataType::Binary,
+            |args| {
+                write(args, |bytes, index, value| {
+                    let byte = bytes.get_mut(index / 8)?;
+                    let mask = 1 << (index % 8);
+                    *byte = if value & 1 == 1 { *byte | mask } else { *byte & !mask };
+                    Some(())
+                })
+            },
+        ),
+        Plain::function(
+            "set_byte",
+            |name, found| bytes_and(name, found, 2),
+            |_| DataType::Binary,
+            |args| {
+                write(args, |bytes, index, value| {
+                    *bytes.get_mut(index)? = value as u8;
+                    Some(())
+                })
+            },
+        ),
         Plain::function(BASE62, coerce_base62, |_| DataType::Utf8, run_base62),
     ]
 }
@@ -69,10 +85,14 @@ fn read(args: &ScalarFunctionArgs, get: impl Fn(&[u8], usize) -> Option<i32>) ->
     let mut read = Vec::with_capacity(args.number_rows);
     for row in 0..args.number_rows {
         read.push(match (values.is_valid(row), number(&indices, row)) {
-            (true, Some(index)) => match usize::try_from(index).ok().and_then(|at| get(values.value(row), at)) {
-                Some(found) => Some(found),
-                None => return exec_err!("a value of {} bytes has no place {index}", values.value(row).len()),
-            },
+            (true, Some(index)) => {
+                match usize::try_from(index).ok().and_then(|at| get(values.value(row), at)) {
+                    Some(found) => Some(found),
+                    None => {
+                        return exec_err!("a value of {} bytes has no place {index}", values.value(row).len());
+                    }
+                }
+            }
             _ => None,
         });
     }

@@ -109,7 +109,8 @@ fn without_blanks(expr: Expr) -> Expr {
 }
 
 fn run_padded(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
-    let (texts, widths) = (args.args[0].to_array(args.number_rows)?, args.args[1].to_array(args.number_rows)?);
+    let (texts, widths) =
+        (args.args[0].to_array(args.number_rows)?, args.args[1].to_array(args.number_rows)?);
     let widths = widths.as_primitive::<Int64Type>();
     let padded = texts.as_string::<i32>().iter().zip(widths).map(|(text, width)| {
         let width = usize::try_from(width?).ok()?;

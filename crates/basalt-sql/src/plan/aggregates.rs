@@ -24,28 +24,31 @@ pub(super) fn rewrite(expr: &Expr) -> Option<Expr> {
         return None;
     }
     let arguments = arguments(function)?;
-    let text = match (function.name.to_string().as_str(), arguments.as_slice(), function.within_group.as_slice()) {
-        ("DISTINCT_COUNT", [x], []) => format!("COUNT(DISTINCT {x})"),
-        ("APPROX_COUNT_DISTINCT", [x], []) => format!("CAST(APPROX_DISTINCT({x}) AS BIGINT)"),
-        (name @ ("FIRST_VALUE" | "LAST_VALUE"), [x], [by]) => {
-            format!("{name}({x} ORDER BY {by}) FILTER (WHERE {x} IS NOT NULL)")
-        }
-        ("NTH_VALUE", [x, n], [by]) => {
-            format!("NTH_VALUE({x}, {n} ORDER BY {by}) FILTER (WHERE {x} IS NOT NULL)")
-        }
-        ("FIRST_VALUES", [x, n], [by]) => format!("\"{FIRST_OF}\"({}, {n})", collected(x, by)),
-        ("LAST_VALUES", [x, n], [by]) => format!("\"{FIRST_OF}\"({}, {n})", collected(x, &reversed(by))),
-        ("PERCENTILE_DISC", [p], [by]) => {
-            let x = &by.expr;
-            let place = format!("GREATEST(1, CAST(CEIL({p} * COUNT({x})) AS BIGINT))");
-            format!("ARRAY_ELEM({}, {place})", collected(x, by))
-        }
-        ("PERCENT_RANK", [v], [by]) => {
-            let (x, before) = (&by.expr, if by.options.asc == Some(false) { ">" } else { "<" });
-            format!("CAST(COUNT(CASE WHEN {x} {before} {v} THEN 1 END) AS DOUBLE) / NULLIF(COUNT({x}), 0)")
-        }
-        _ => return None,
-    };
+    let text =
+        match (function.name.to_string().as_str(), arguments.as_slice(), function.within_group.as_slice()) {
+            ("DISTINCT_COUNT", [x], []) => format!("COUNT(DISTINCT {x})"),
+            ("APPROX_COUNT_DISTINCT", [x], []) => format!("CAST(APPROX_DISTINCT({x}) AS BIGINT)"),
+            (name @ ("FIRST_VALUE" | "LAST_VALUE"), [x], [by]) => {
+                format!("{name}({x} ORDER BY {by}) FILTER (WHERE {x} IS NOT NULL)")
+            }
+            ("NTH_VALUE", [x, n], [by]) => {
+                format!("NTH_VALUE({x}, {n} ORDER BY {by}) FILTER (WHERE {x} IS NOT NULL)")
+            }
+            ("FIRST_VALUES", [x, n], [by]) => format!("\"{FIRST_OF}\"({}, {n})", collected(x, by)),
+            ("LAST_VALUES", [x, n], [by]) => format!("\"{FIRST_OF}\"({}, {n})", collected(x, &reversed(by))),
+            ("PERCENTILE_DISC", [p], [by]) => {
+                let x = &by.expr;
+                let place = format!("GREATEST(1, CAST(CEIL({p} * COUNT({x})) AS BIGINT))");
+                format!("ARRAY_ELEM({}, {place})", collected(x, by))
+            }
+            ("PERCENT_RANK", [v], [by]) => {
+                let (x, before) = (&by.expr, if by.options.asc == Some(false) { ">" } else { "<" });
+                format!(
+                    "CAST(COUNT(CASE WHEN {x} {before} {v} THEN 1 END) AS DOUBLE) / NULLIF(COUNT({x}), 0)"
+                )
+            }
+            _ => return None,
+        };
     dialect::parse_condition(&text).ok()
 }
 

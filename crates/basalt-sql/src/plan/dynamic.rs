@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 
 use basalt_model::TableName;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, TableAlias, TableFactor, VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, TableAlias, TableFactor, VisitMut,
+    VisitorMut,
 };
 
 use crate::dialect::{self, ColumnDef};
@@ -47,7 +48,11 @@ impl VisitorMut for Tables {
                 let name = Ident::with_quote('"', table.value.clone());
                 *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });
             }
-            *table = Ident { value: format!("{}{MARK}{definitions}", table.value), quote_style: Some('"'), span: table.span };
+            *table = Ident {
+                value: format!("{}{MARK}{definitions}", table.value),
+                quote_style: Some('"'),
+                span: table.span,
+            };
             *args = None;
         }
         ControlFlow::Continue(())

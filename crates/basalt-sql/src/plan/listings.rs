@@ -96,12 +96,8 @@ const INFORMATION_COLUMNS: Titles = Titles {
     nullable: "IS_NULLABLE",
     default: "COLUMN_DEFAULT",
 };
-const CATALOG_COLUMNS: Titles = Titles {
-    schema: "TABLE_SCHEM",
-    data_type: "TYPE_NAME",
-    nullable: "IS_NULLABLE",
-    default: "COLUMN_DEF",
-};
+const CATALOG_COLUMNS: Titles =
+    Titles { schema: "TABLE_SCHEM", data_type: "TYPE_NAME", nullable: "IS_NULLABLE", default: "COLUMN_DEF" };
 
 fn columns(planning: &Planning, titles: &Titles) -> PlanResult<RecordBatch> {
     let mut rows: [Vec<Option<String>>; 8] = Default::default();

@@ -62,8 +62,10 @@ impl VisitorMut for Phrases {
 fn coded(expr: &Expr) -> Option<Expr> {
     let Expr::Function(function) = expr else { return None };
     let FunctionArguments::List(list) = &function.args else { return None };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(value)), FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(format)))] =
-        list.args.as_slice()
+    let [
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(format))),
+    ] = list.args.as_slice()
     else {
         return None;
     };

@@ -16,8 +16,8 @@ use basalt_model::{TableSchema, WriteBatch};
 use basalt_store::Durability;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::catalog::TableProvider;
+use datafusion::physical_expr::PhysicalExpr;
 
 use crate::dialect::OnDuplicate;
 use crate::error::{SqlError, code};
@@ -111,7 +111,8 @@ impl<'a> Updater<'a> {
             let column = find_column(schema, name.schema.as_deref(), &name.name)
                 .map_err(|error| error.at(position))?;
             if matches!(column, ColumnRef::Key(_)) {
-                let message = format!("column {name} is in the primary key, which ON DUPLICATE KEY cannot change");
+                let message =
+                    format!("column {name} is in the primary key, which ON DUPLICATE KEY cannot change");
                 return Err(SqlError::coded(code::KEY_UPDATED, message).at(position));
             }
             if columns.contains(&column) {

@@ -130,7 +130,8 @@ impl Database {
             }
         })?;
         let region = RegionVersion::new(region, id, entry.range, entry.dir.into());
-        let table = TableVersion { id, descriptor: Arc::clone(&before.descriptor), regions: vec![Arc::new(region)] };
+        let table =
+            TableVersion { id, descriptor: Arc::clone(&before.descriptor), regions: vec![Arc::new(region)] };
         // As when a table is dropped.
         let _sequencer = shared.commit.drain();
         let version = shared.version();

@@ -43,11 +43,7 @@ fn arrays_have_phoenix_bytes() {
         &texts(&[Some("a"), Some("bc"), None, None, Some("d")]),
         "6100 626300 00fe 6400 0000 | 8001 8003 8006 8006 8008 | 0000000b | 00000005 | 01",
     );
-    check(
-        TEXTS,
-        &texts(&[None, Some("x")]),
-        "00ff 7800 0000 | 8001 8003 | 00000006 | 00000002 | 01",
-    );
+    check(TEXTS, &texts(&[None, Some("x")]), "00ff 7800 0000 | 8001 8003 | 00000006 | 00000002 | 01");
     check(TEXTS, &texts(&[Some("x"), None]), "7800 0000 | 8001 8003 | 00000004 | 00000002 | 01");
 }
 

@@ -2,7 +2,9 @@
 //! Arrays made of arrays: ARRAY_APPEND, ARRAY_PREPEND, ARRAY_CAT, ARRAY_FILL, ARRAY_REMOVE. NULL for an array is one
 //! without elements; a NULL that is appended, prepended or removed changes nothing, as in Phoenix.
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, MutableArrayData, UInt32Array, make_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, MutableArrayData, UInt32Array, make_array,
+};
 use datafusion::arrow::compute::kernels::cmp::eq;
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
@@ -22,13 +24,21 @@ pub(super) fn functions() -> [ScalarUDF; 6] {
     let first = |found: &[DataType]| found[0].clone();
     let second = |found: &[DataType]| found[1].clone();
     [
-        Plain::function("array_append", |name, found| with_element(name, found, 0), first, |args| {
-            joined(args, &[Part::Array(0), Part::Element(1)])
+        Plain::function(
+            "array_append",
+            |name, found| with_element(name, found, 0),
+            first,
+            |args| joined(args, &[Part::Array(0), Part::Element(1)]),
+        ),
+        Plain::function(
+            "array_prepend",
+            |name, found| with_element(name, found, 1),
+            second,
+            |args| joined(args, &[Part::Element(0), Part::Array(1)]),
+        ),
+        Plain::function("array_cat", two_arrays, first, |args| {
+            joined(args, &[Part::Array(0), Part::Array(1)])
         }),
-        Plain::function("array_prepend", |name, found| with_element(name, found, 1), second, |args| {
-            joined(args, &[Part::Element(0), Part::Array(1)])
-        }),
-        Plain::function("array_cat", two_arrays, first, |args| joined(args, &[Part::Array(0), Part::Array(1)])),
         Plain::function("array_fill", coerce_fill, |found| list_of(found[0].clone()), run_fill),
         Plain::function(FIRST_OF, coerce_first, first, run_first),
         Plain::function("array_remove", |name, found| with_element(name, found, 0), first, run_remove),
@@ -158,10 +168,7 @@ fn run_remove(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
 }
 
 /// Whether each element equals the value beside its array.
-fn matching(
-    lists: &datafusion::arrow::array::ListArray,
-    values: &ArrayRef,
-) -> Result<BooleanArray> {
+fn matching(lists: &datafusion::arrow::array::ListArray, values: &ArrayRef) -> Result<BooleanArray> {
     let spans = (0..lists.len()).map(|row| (row as u32, span(lists, row)));
     let pairs: (Vec<u32>, Vec<u32>) =
         spans.flat_map(|(row, span)| span.map(move |index| (index as u32, row))).unzip();

@@ -94,7 +94,5 @@ fn run_split(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
 fn run_regexp_split(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     let texts = args.args[0].to_array(args.number_rows)?;
     let pattern = pattern(args)?;
-    split(&texts, |text, _| {
-        Ok(pattern.iter().flat_map(|pattern| pattern.split(text)).map(Some).collect())
-    })
+    split(&texts, |text, _| Ok(pattern.iter().flat_map(|pattern| pattern.split(text)).map(Some).collect()))
 }
