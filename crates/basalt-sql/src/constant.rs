@@ -37,8 +37,8 @@ pub(crate) fn evaluate(planning: &Planning, expr: SqlExpr) -> Result<ScalarValue
     if planned.exists(varies).unwrap_or(true) {
         return Err(SqlError::statement("the value must be a constant, the same for each row and moment"));
     }
-    let compiled = planning.state.create_physical_expr(planned, &empty);
-    let value = compiled.and_then(|compiled| compiled.evaluate(&one_row()?)?.into_array(1));
+    let compiled = planning.compile(planned, &empty)?;
+    let value = compiled.evaluate(&one_row()?).and_then(|value| value.into_array(1));
     value.and_then(|value| ScalarValue::try_from_array(&value, 0)).map_err(|error| planning.error(error))
 }
 

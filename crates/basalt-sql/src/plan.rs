@@ -27,9 +27,11 @@ use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};
@@ -162,7 +164,21 @@ impl Planning {
         let name = TableReference::bare(table.descriptor.name.name.as_str());
         let schema = DFSchema::try_from_qualified_schema(name, &table.schema())?;
         let expr = self.expression(expr, &schema)?;
-        self.state.create_physical_expr(expr, &schema).map_err(|error| self.error(error))
+        self.compile(expr, &schema)
+    }
+
+    /// Makes an expression over the columns of `schema` runnable, outside of a plan. Simplifying is no choice: some
+    /// functions (COALESCE) exist only until then.
+    pub(crate) fn compile(&self, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::new(schema.clone()))
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let simplified = simplifier.coerce(expr, schema).and_then(|expr| simplifier.simplify(expr));
+        let compiled = simplified.and_then(|expr| self.state.create_physical_expr(expr, schema));
+        compiled.map_err(|error| self.error(error))
     }
 
     /// Optimizes and makes it runnable.

@@ -252,6 +252,16 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
                 .suggest(nearest(qualifier, tables.iter().map(|table| table.table())))
                 .at(tokens.find(qualifier));
             }
+            let in_family = format!(".{}", field.name);
+            if qualifier.is_none()
+                && valid_fields.iter().filter(|column| column.name().ends_with(&in_family)).count() > 1
+            {
+                let message = format!(
+                    "column {} is in more than one column family; write it with its family",
+                    field.name
+                );
+                return SqlError::coded(code::AMBIGUOUS_COLUMN, message).at(tokens.find(&field.name));
+            }
             SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {} does not exist", field.flat_name()))
                 .suggest(nearest(&field.name, known))
                 .at(tokens.find(&field.name))

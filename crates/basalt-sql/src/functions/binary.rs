@@ -89,7 +89,10 @@ fn read(args: &ScalarFunctionArgs, get: impl Fn(&[u8], usize) -> Option<i32>) ->
                 match usize::try_from(index).ok().and_then(|at| get(values.value(row), at)) {
                     Some(found) => Some(found),
                     None => {
-                        return exec_err!("a value of {} bytes has no place {index}", values.value(row).len());
+                        return exec_err!(
+                            "a value of {} bytes has no place {index}",
+                            values.value(row).len()
+                        );
                     }
                 }
             }

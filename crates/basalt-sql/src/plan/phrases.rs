@@ -51,6 +51,7 @@ impl VisitorMut for Phrases {
             value.value = Value::Null;
         }
         let rewritten = quantified(expr).or_else(|| aggregates::rewrite(expr)).or_else(|| coded(expr));
+        let rewritten = rewritten.or_else(|| renamed(expr));
         if let Some(rewritten) = rewritten {
             *expr = rewritten;
         }
@@ -73,6 +74,18 @@ fn coded(expr: &Expr) -> Option<Expr> {
     let text = match (function.name.to_string().as_str(), format.to_lowercase()) {
         ("ENCODE", lower) if lower == "base62" => format!("\"{BASE62}\"({value})"),
         (name @ ("ENCODE" | "DECODE"), lower) if lower != *format => format!("{name}({value}, '{lower}')"),
+        _ => return None,
+    };
+    dialect::parse_condition(&text).ok()
+}
+
+/// LOG(n, base), which the planner takes the other way round, and SIGN, which has another name there.
+fn renamed(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(function) = expr else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let text = match (function.name.to_string().as_str(), list.args.as_slice()) {
+        ("LOG", [n, base]) => format!("LOG({base}, {n})"),
+        ("SIGN", [n]) => format!("CAST(SIGNUM({n}) AS INTEGER)"),
         _ => return None,
     };
     dialect::parse_condition(&text).ok()

@@ -164,10 +164,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn compile(&self, planned: Expr) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
-        self.planning
-            .state
-            .create_physical_expr(planned, &self.empty)
-            .map_err(|error| self.planning.error(error))
+        self.planning.compile(planned, &self.empty)
     }
 
     fn evaluate(&self, compiled: &Arc<dyn PhysicalExpr>) -> Result<ScalarValue, SqlError> {
