@@ -19,6 +19,7 @@
 //! | TIMESTAMP, UNSIGNED_TIMESTAMP | Timestamp(Nanosecond): the years 1677 to 2262 |
 //! | CHAR, VARCHAR | Utf8View |
 //! | BINARY, VARBINARY | Binary |
+//! | arrays | List of the elements' Arrow type |
 
 mod column;
 mod decode;
@@ -30,7 +31,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use basalt_model::{ColumnRef, SqlType, TableSchema};
+use basalt_model::{ColumnRef, ElementType, SqlType, TableSchema};
 
 pub use decode::RowDecoder;
 pub use encode::{KeyEncoder, RowEncoder, encode_key_value};
@@ -61,7 +62,13 @@ pub fn arrow_type(sql_type: SqlType) -> DataType {
         Timestamp | UnsignedTimestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),
         Char(_) | Varchar(_) => DataType::Utf8View,
         Binary(_) | Varbinary(_) => DataType::Binary,
+        Array(element) => DataType::List(list_field(element).into()),
     }
+}
+
+/// The Arrow field of an array's elements.
+pub(crate) fn list_field(element: ElementType) -> Field {
+    Field::new_list_field(arrow_type(element.into()), true)
 }
 
 /// The Arrow field of one column: its name (with its family where the name alone is ambiguous), type,

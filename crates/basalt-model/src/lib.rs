@@ -25,7 +25,7 @@ pub use operation::{
 pub use range::KeyRange;
 pub use schema::{ColumnRef, ColumnSchema, FamilyLayout, KeyColumn, SortOrder, TableSchema};
 pub use table::{FamilyDescriptor, TableDescriptor, TableId, TableName};
-pub use types::{SqlType, TypeError, Value};
+pub use types::{ElementType, SqlType, TypeError, Value};
 
 /// Longest row key in bytes, as in HBase (the length is stored as a signed 16-bit number).
 pub const ROW_LEN_MAX: usize = 32_767;

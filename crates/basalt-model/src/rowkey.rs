@@ -7,8 +7,8 @@
 //!    ASC and for DESC.
 //! 3. At the end, NULLs leave with their separators, and so does the separator of a last ASC column; that of
 //!    a last DESC column stays, so that longer values sort before shorter ones.
-//! 4. The separator may not occur inside a value, which only VARBINARY could do without harm, since it is
-//!    always the last column.
+//! 4. The separator may not occur inside a value, which only VARBINARY and arrays could do without harm, since
+//!    they are always the last column.
 //!
 //! ```text
 //! (A VARCHAR, B INTEGER, C VARCHAR)     'x', 1, 'y'    78 00 80000001 79
@@ -126,7 +126,9 @@ impl<'a> KeyWriter<'a> {
             return Ok(());
         }
         let separator = separator(column.order);
-        if !matches!(column.sql_type, SqlType::Varbinary(_)) && self.out[from..].contains(&separator) {
+        if !matches!(column.sql_type, SqlType::Varbinary(_) | SqlType::Array(_))
+            && self.out[from..].contains(&separator)
+        {
             return Err(KeyError::Separator { column: column.name.clone() });
         }
         self.keep = self.out.len();

@@ -10,6 +10,8 @@
 
 pub mod define;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 pub use define::{ColumnDefinition, KeyPart, SchemaDefinition, SchemaError};
@@ -54,9 +56,12 @@ pub struct ColumnSchema {
     pub sql_type: SqlType,
     /// False for NOT NULL.
     pub nullable: bool,
-    /// Source text of the DEFAULT expression; evaluated when the cell is missing.
+    /// Source text of the DEFAULT expression.
     #[serde(default)]
     pub default_sql: Option<String>,
+    /// What a missing cell of a column with a DEFAULT stands for: the bytes of its value.
+    #[serde(default)]
+    pub default_value: Option<Vec<u8>>,
 }
 
 /// The SQL schema of a table. Column order for `SELECT *` is [`TableSchema::declared_order`].
@@ -70,12 +75,16 @@ pub struct TableSchema {
     pub declared: Vec<ColumnRef>,
     /// Family of the empty cell.
     pub empty_family: String,
-    /// Qualifier of the empty cell: `00 00 00 00` for numbered qualifiers, `_0` for named ones.
+    /// Qualifier of the empty cell: `00 00 00 00` for numbered qualifiers, `_0` for named ones; none for cells that
+    /// were not written in SQL, where a row is there if it has any cell.
     pub empty_qualifier: Vec<u8>,
     /// Number of the next column to be added (numbers are never used again), counted from 11.
     pub qualifier_next: u32,
     /// COLUMN_ENCODED_BYTES: 0 (names), 1, 2, 3 or 4.
     pub qualifier_bytes: u8,
+    /// Source texts of the DEFAULTs of key columns, by column name; filled in when a row is written.
+    #[serde(default)]
+    pub key_defaults: BTreeMap<String, String>,
 }
 
 /// Value of the empty cell, as Phoenix writes it.
@@ -182,9 +191,14 @@ impl TableSchema {
     /// default; NULL is a cell of no bytes.
     pub fn default_sql(&self, column: ColumnRef) -> Option<&str> {
         match column {
-            ColumnRef::Key(_) => None,
+            ColumnRef::Key(index) => self.key_defaults.get(&self.key[index].name).map(String::as_str),
             ColumnRef::Column(index) => self.columns[index].default_sql.as_deref(),
         }
+    }
+
+    /// True if every row has the empty cell.
+    pub fn has_empty_cell(&self) -> bool {
+        !self.empty_qualifier.is_empty()
     }
 
     /// What the cells of a family are, for writers of store files.

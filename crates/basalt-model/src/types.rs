@@ -5,7 +5,7 @@
 //!
 //! This module owns the declared types; [`number`] and [`decimal`] hold the byte forms that need arithmetic,
 //! [`value`] encodes and decodes single values of any type, and [`error`] says why a value does not fit its
-//! type or bytes are no value of it. NULL is the value of no bytes everywhere.
+//! type or bytes are no value of it; [`array`] holds the form of arrays. NULL is the value of no bytes everywhere.
 //!
 //! ```text
 //! INTEGER -1, 0, 1        7fffffff 80000000 80000001
@@ -13,6 +13,7 @@
 //! VARCHAR 'a', 'ab', 'b'  61       6162     62
 //! ```
 
+pub mod array;
 pub mod decimal;
 pub mod error;
 pub mod number;
@@ -26,11 +27,47 @@ pub use value::Value;
 
 use serde::{Deserialize, Serialize};
 
-/// A SQL type as declared. Fixed-width types fill their width; variable-width ones end in a key at a
-/// separator (see the row-key codec).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SqlType {
+/// Declares [`SqlType`] and [`ElementType`] from one list: an array may hold values of any type but arrays.
+macro_rules! types {
+    ($($(#[$doc:meta])* $name:ident $(($argument:ident: $of:ty))?,)*) => {
+        /// A SQL type as declared. Fixed-width types fill their width; variable-width ones end in a key at a
+        /// separator (see the row-key codec).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum SqlType {
+            $($(#[$doc])* $name $(($of))?,)*
+            /// Values of one type in order, see [`array`].
+            Array(ElementType),
+        }
+
+        /// What an array holds.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ElementType {
+            $($(#[$doc])* $name $(($of))?,)*
+        }
+
+        impl From<ElementType> for SqlType {
+            fn from(element: ElementType) -> Self {
+                match element {
+                    $(ElementType::$name $(($argument))? => Self::$name $(($argument))?,)*
+                }
+            }
+        }
+
+        impl SqlType {
+            /// The type as that of an array's elements; `None` for arrays.
+            pub fn as_element(self) -> Option<ElementType> {
+                Some(match self {
+                    $(Self::$name $(($argument))? => ElementType::$name $(($argument))?,)*
+                    Self::Array(_) => return None,
+                })
+            }
+        }
+    };
+}
+
+types! {
     /// 1 byte, sign bit flipped.
     TinyInt,
     /// 2 bytes, sign bit flipped.
@@ -56,7 +93,7 @@ pub enum SqlType {
     /// 8 bytes, raw IEEE 754 bits, value >= 0.
     UnsignedDouble,
     /// Variable width, base-100 digits; `None` for DECIMAL without precision and scale.
-    Decimal(Option<(u8, i8)>),
+    Decimal(declared: Option<(u8, i8)>),
     /// 1 byte, 00 or 01.
     Boolean,
     /// 8 bytes: milliseconds since the epoch, sign bit flipped.
@@ -72,13 +109,13 @@ pub enum SqlType {
     /// 12 bytes, >= 0.
     UnsignedTimestamp,
     /// n single-byte characters, padded with spaces.
-    Char(u32),
+    Char(length: u32),
     /// UTF-8; the empty text is NULL. `Some(n)`: at most n characters.
-    Varchar(Option<u32>),
+    Varchar(most: Option<u32>),
     /// n bytes, padded with 00.
-    Binary(u32),
+    Binary(length: u32),
     /// Any bytes; the empty value is NULL. `Some(n)`: at most n bytes.
-    Varbinary(Option<u32>),
+    Varbinary(most: Option<u32>),
 }
 
 impl SqlType {
@@ -92,7 +129,7 @@ impl SqlType {
             BigInt | UnsignedLong | Double | UnsignedDouble | Date | Time | UnsignedDate | UnsignedTime => 8,
             Timestamp | UnsignedTimestamp => 12,
             Char(n) | Binary(n) => n as usize,
-            Decimal(_) | Varchar(_) | Varbinary(_) => return None,
+            Decimal(_) | Varchar(_) | Varbinary(_) | Array(_) => return None,
         })
     }
 }
@@ -123,6 +160,7 @@ impl fmt::Display for SqlType {
             Decimal(None) => "DECIMAL",
             Varchar(None) => "VARCHAR",
             Varbinary(None) => "VARBINARY",
+            Array(element) => return write!(f, "{} ARRAY", SqlType::from(*element)),
             Decimal(Some((precision, scale))) => return write!(f, "DECIMAL({precision},{scale})"),
             Char(n) => return write!(f, "CHAR({n})"),
             Varchar(Some(n)) => return write!(f, "VARCHAR({n})"),

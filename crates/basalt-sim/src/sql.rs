@@ -9,6 +9,7 @@
 //! statement of that list that agrees after all is a failure too, so the list cannot outlive its reasons.
 
 mod answer;
+mod cells;
 pub mod known;
 
 use std::path::Path;
@@ -53,8 +54,17 @@ pub fn file(path: &Path, known: &Known, score: &mut Score, say: &mut dyn FnMut(&
         let line: Value = serde_json::from_str(&line.with_context(place)?).with_context(place)?;
         let sql = line["sql"].as_str().context("sql is missing").with_context(place)?;
         let expected = Answer::recorded(&line).with_context(place)?;
-        let found = threads.block_on(answer_of(&session, sql));
         let reason = known.reason(name, number);
+        if reason.is_some_and(|reason| reason.starts_with(known::NOT_RUN)) {
+            score.known += 1;
+            continue;
+        }
+        let found = if sql.starts_with(cells::PREFIX) {
+            let cells = cells::run(session.engine().database(), sql).with_context(place)?;
+            Answer::Cells(cells.unwrap_or_default())
+        } else {
+            threads.block_on(answer_of(&session, sql))
+        };
         match (expected.difference(&found), reason) {
             (None, None) => score.passed += 1,
             (Some(_), Some(_)) => score.known += 1,

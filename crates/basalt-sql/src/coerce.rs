@@ -10,6 +10,7 @@
 //! | text         | no              | no            | no               | yes  | yes    | if it is one |
 //! | dates        | no              | no            | no               | no   | no     | in range     |
 //!
+//! Arrays go to arrays, element by element in the same way.
 //! Lengths of text and binary values are checked where they are encoded. A DECIMAL with more digits behind the
 //! point than its column has is cut, not rounded.
 
@@ -17,9 +18,12 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::arrow_type;
 use basalt_model::SqlType;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Int64Array, new_null_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Int64Array, ListArray, new_null_array,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, TimeUnit};
 use datafusion::arrow::util::display::array_value_to_string;
 
 use crate::error::{SqlError, code, readable_type};
@@ -47,6 +51,7 @@ pub(crate) fn coerce(values: &ArrayRef, target: SqlType) -> Result<ArrayRef, Ref
         (Kind::Text, Kind::Date) => dates(values, target, &wanted),
         (Kind::Decimal, Kind::Integer) => whole(values, target, &wanted),
         (Kind::Decimal, Kind::Decimal) => cut(values, target, &wanted),
+        (Kind::List, Kind::List) => lists(values, target),
         (Kind::Integer, Kind::Integer | Kind::Float | Kind::Decimal)
         | (Kind::Float, Kind::Float | Kind::Decimal)
         | (Kind::Decimal, Kind::Float)
@@ -72,6 +77,7 @@ enum Kind {
     Binary,
     Date,
     Boolean,
+    List,
     Other,
 }
 
@@ -86,6 +92,7 @@ fn kind(data_type: &DataType) -> Kind {
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => Kind::Binary,
         Date32 | Date64 | Timestamp(..) | Time32(_) | Time64(_) => Kind::Date,
         Boolean => Kind::Boolean,
+        List(_) => Kind::List,
         _ => Kind::Other,
     }
 }
@@ -157,6 +164,24 @@ fn dates(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayR
         instants.push(instant);
     }
     cast(&Int64Array::from(instants), wanted).map_err(|error| types_differ(&error.to_string()))
+}
+
+/// Arrays, element by element.
+fn lists(values: &ArrayRef, target: SqlType) -> Result<ArrayRef, Refusal> {
+    let (SqlType::Array(element), list) = (target, values.as_list::<i32>()) else {
+        return Err(types_differ(&format!("{target} cannot take an array")));
+    };
+    let offsets = list.value_offsets();
+    let (first, last) = (offsets[0], offsets[list.len()]);
+    let elements = list.values().slice(first as usize, (last - first) as usize);
+    let elements = coerce(&elements, element.into()).map_err(|refusal| {
+        let row_of = |index: usize| offsets.partition_point(|&end| (end - first) as usize <= index) - 1;
+        Refusal { row: refusal.row.map(row_of), error: refusal.error }
+    })?;
+    let offsets = OffsetBuffer::new(offsets.iter().map(|offset| offset - first).collect());
+    let field = Arc::new(Field::new_list_field(elements.data_type().clone(), true));
+    let list = ListArray::try_new(field, offsets, elements, list.nulls().cloned());
+    Ok(Arc::new(list.map_err(|error| types_differ(&error.to_string()))?))
 }
 
 fn first_lost(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {

@@ -1,29 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CREATE TABLE and DROP TABLE.
+//! Statements that define: tables, views, schemas.
 
+mod alter;
+mod columns;
+mod existing;
 mod options;
+mod schema;
+mod view;
 
-use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition, SchemaError};
+use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
+use basalt_model::schema::{KeyPart, SchemaDefinition};
 use basalt_model::{FamilyDescriptor, SortOrder, TableDescriptor, TableSchema};
-use basalt_store::Database;
 
-use crate::catalog;
+use crate::catalog::{self, View};
 use crate::dialect::{ColumnDef, CreateTable, Name};
 use crate::error::{SqlError, code};
+use crate::plan::Planning;
+pub(crate) use alter::alter;
+pub(crate) use columns::with_dynamic;
+use columns::{column, schema_error};
 use options::TableOptions;
+pub(crate) use schema::{check_schema, create_schema, drop_schema};
+pub(crate) use view::{create_view, drop_view};
 
 /// Creates the table; `false` if it was there and IF NOT EXISTS was written. Options that are kept without
 /// effect are named in `warnings`.
 pub(crate) fn create_table(
-    database: &Database,
+    planning: &Planning,
     statement: &CreateTable,
     warnings: &mut Vec<String>,
 ) -> Result<bool, SqlError> {
+    let database = planning.engine.database();
     let name = statement.name.table();
-    if database.table(&name).is_ok() {
+    match database.table(&name) {
+        Ok((id, table)) if table.schema.is_none() && View::of(&table, &name)?.is_none() => {
+            existing::adopt(planning, id, &table, statement, warnings)?;
+            return Ok(true);
+        }
+        _ => {}
+    }
+    if catalog::find(database, &name).is_ok() || database.table(&name).is_ok() {
         return if statement.if_not_exists { Ok(false) } else { Err(exists(&statement.name)) };
     }
-    let descriptor = describe(statement, warnings)?;
+    let descriptor = describe(planning, statement, warnings)?;
     match database.create_table(descriptor) {
         Ok(_) => Ok(true),
         Err(basalt_store::Error::TableExists { .. }) if statement.if_not_exists => Ok(false),
@@ -31,10 +50,16 @@ pub(crate) fn create_table(
     }
 }
 
-/// Drops the table; `false` if it was not there and IF EXISTS was written.
-pub(crate) fn drop_table(database: &Database, name: &Name, if_exists: bool) -> Result<bool, SqlError> {
-    match catalog::find(database, &name.table()) {
-        Ok(_) => {}
+/// Drops the table, with its views if `cascade`; `false` if it was not there and IF EXISTS was written.
+pub(crate) fn drop_table(
+    planning: &Planning,
+    name: &Name,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<bool, SqlError> {
+    let database = planning.engine.database();
+    match catalog::find_table(database, &name.table()) {
+        Ok((_, table)) => refuse_views(&View::all(&table)?, name, cascade)?,
         Err(error) if if_exists && error.code() == Some(code::TABLE_NOT_FOUND) => return Ok(false),
         Err(error) => return Err(error),
     }
@@ -42,11 +67,33 @@ pub(crate) fn drop_table(database: &Database, name: &Name, if_exists: bool) -> R
     Ok(true)
 }
 
+/// Removes all rows of a table.
+pub(crate) fn truncate(planning: &Planning, name: &Name) -> Result<(), SqlError> {
+    let database = planning.engine.database();
+    catalog::find_table(database, &name.table())?;
+    database.truncate_table(&name.table())?;
+    Ok(())
+}
+
+fn refuse_views(views: &[View], name: &Name, cascade: bool) -> Result<(), SqlError> {
+    match views.first() {
+        Some(view) if !cascade => Err(SqlError::coded(
+            code::HAS_VIEWS,
+            format!("{name} has views, {} among them; CASCADE drops them too", view.name),
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn exists(name: &Name) -> SqlError {
     SqlError::coded(code::TABLE_EXISTS, format!("table {name} exists already"))
 }
 
-fn describe(statement: &CreateTable, warnings: &mut Vec<String>) -> Result<TableDescriptor, SqlError> {
+fn describe(
+    planning: &Planning,
+    statement: &CreateTable,
+    warnings: &mut Vec<String>,
+) -> Result<TableDescriptor, SqlError> {
     let mut options = TableOptions::read(&statement.options, warnings)?;
     if statement.split {
         warnings.push("SPLIT ON has no effect; tables are split as they grow".to_owned());
@@ -57,7 +104,8 @@ fn describe(statement: &CreateTable, warnings: &mut Vec<String>) -> Result<Table
             "IMMUTABLE has no effect; rows can be changed and are stored one cell per column".to_owned(),
         );
     }
-    let schema = schema(statement, &options)?;
+    let encoding = options.qualifier_bytes.unwrap_or(QUALIFIER_BYTES_DEFAULT);
+    let schema = table_schema(planning, &statement.columns, &statement.primary_key, &options, encoding)?;
     let families: Vec<FamilyDescriptor> =
         schema.families().into_iter().map(|family| options.family(family)).collect();
     if let Some(family) = options.unknown_family(&schema.families()) {
@@ -73,43 +121,30 @@ fn describe(statement: &CreateTable, warnings: &mut Vec<String>) -> Result<Table
     })
 }
 
-fn schema(statement: &CreateTable, options: &TableOptions) -> Result<TableSchema, SqlError> {
-    let columns = statement.columns.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+fn table_schema(
+    planning: &Planning,
+    columns: &[ColumnDef],
+    primary_key: &Option<Vec<(String, SortOrder)>>,
+    options: &TableOptions,
+    qualifier_bytes: u8,
+) -> Result<TableSchema, SqlError> {
+    let definitions = columns.iter().map(|definition| column(planning, definition));
     let definition = SchemaDefinition {
         default_family: options.default_family.clone(),
-        qualifier_bytes: options.qualifier_bytes,
-        ..SchemaDefinition::new(columns, key(statement)?)
+        qualifier_bytes,
+        ..SchemaDefinition::new(definitions.collect::<Result<Vec<_>, _>>()?, key(columns, primary_key)?)
     };
     TableSchema::try_new(definition).map_err(|error| schema_error(&error))
 }
 
-fn schema_error(error: &SchemaError) -> SqlError {
-    match error.phoenix_code().and_then(code::by_number) {
-        Some(code) => SqlError::coded(code, error.to_string()),
-        None => SqlError::statement(error.to_string()),
-    }
-}
-
-fn column(column: &ColumnDef) -> Result<ColumnDefinition, SqlError> {
-    if column.default.is_some() {
-        return Err(SqlError::statement(format!("column {}: DEFAULT is not supported yet", column.name)));
-    }
-    let not_null = column.nullable == Some(false);
-    Ok(ColumnDefinition {
-        family: column.name.schema.clone(),
-        not_null,
-        ..ColumnDefinition::new(column.name.name.clone(), column.sql_type)
-    })
-}
-
-fn key(statement: &CreateTable) -> Result<Vec<KeyPart>, SqlError> {
-    let inline: Vec<_> = statement
-        .columns
-        .iter()
-        .filter_map(|column| Some((&column.name.name, column.primary_key?)))
-        .collect();
+fn key(
+    columns: &[ColumnDef],
+    primary_key: &Option<Vec<(String, SortOrder)>>,
+) -> Result<Vec<KeyPart>, SqlError> {
+    let inline: Vec<_> =
+        columns.iter().filter_map(|column| Some((&column.name.name, column.primary_key?))).collect();
     let part = |name: &String, order: SortOrder| KeyPart { name: name.clone(), order };
-    match (&statement.primary_key, inline.as_slice()) {
+    match (primary_key, inline.as_slice()) {
         (Some(key), []) => Ok(key.iter().map(|(name, order)| part(name, *order)).collect()),
         (None, [(name, order)]) => Ok(vec![part(name, *order)]),
         (None, []) => Err(SqlError::coded(code::PRIMARY_KEY_MISSING, "a table needs a primary key")),

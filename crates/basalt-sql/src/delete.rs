@@ -6,20 +6,22 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::KeyEncoder;
 use basalt_model::schema::ColumnRef;
-use basalt_model::{CellType, LATEST_TIMESTAMP, TableSchema, WriteBatch};
+use basalt_model::table::DEFAULT_NAMESPACE;
+use basalt_model::{CellType, LATEST_TIMESTAMP, TableName, TableSchema, WriteBatch};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByKind, Query, SelectItem, SetExpr,
-    TableFactor,
+    Expr as SqlExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem,
+    SetExpr, TableFactor,
 };
 use futures::StreamExt;
 
-use crate::dialect::{self, Delete, Statement};
+use crate::dialect::{self, Delete, Name, Statement};
 use crate::error::SqlError;
 use crate::ingest::{RowWriter, typed};
 use crate::plan::Planning;
+use crate::scan::BasaltTable;
 
 /// Runs the statement; returns the number of rows.
 pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64, SqlError> {
@@ -43,20 +45,63 @@ pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64
 /// The query that finds the keys: the statement's conditions over the key columns.
 pub(crate) fn plan(planning: &Planning, statement: Delete) -> Result<LogicalPlan, SqlError> {
     let table = planning.table(&statement.table.table())?;
-    planning.query(key_query(table.table_schema(), statement)?)
+    table.fixed_columns()?;
+    let Delete { table: name, filter, order_by, limit } = statement;
+    planning.query(row_query(table.table_schema(), &name, vec![], &[], filter, order_by, limit)?)
 }
 
-/// Built from a parsed template, so that the dialect decides what a query looks like.
-fn key_query(schema: &TableSchema, statement: Delete) -> Result<Query, SqlError> {
+/// Deletes the cells of some columns in all rows.
+pub(crate) async fn delete_cells(
+    planning: &Planning,
+    name: &TableName,
+    columns: &[(String, Vec<u8>)],
+) -> Result<(), SqlError> {
+    let table = planning.table(name)?;
+    let name = Name { schema: Some(name.namespace.clone()), name: name.name.clone() };
+    let query = row_query(table.table_schema(), &name, vec![], &[], None, vec![], None)?;
+    let physical = planning.physical(&planning.query(query)?).await?;
+    let mut stream =
+        execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+    let mut writer =
+        RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    let cells = columns.iter().map(|(family, qualifier)| (family.clone(), qualifier.clone()));
+    let mut marker = Marker { cells: cells.collect(), ..Marker::try_new(&table)? };
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(|error| planning.error(error))?;
+        marker.mark(&batch, writer.batch())?;
+        writer.added(batch.num_rows() as u64)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// A query for the keys of rows, with some values behind them: `values`, and the columns `kept`. Built from a parsed
+/// template, so that the dialect decides what a query looks like.
+pub(crate) fn row_query(
+    schema: &TableSchema,
+    table: &Name,
+    values: Vec<SqlExpr>,
+    kept: &[ColumnRef],
+    filter: Option<SqlExpr>,
+    order_by: Vec<OrderByExpr>,
+    limit: Option<SqlExpr>,
+) -> Result<Query, SqlError> {
     let Statement::Query(query) = dialect::parse("SELECT K FROM T")?.statement else {
         return Err(SqlError::internal("a SELECT was not read as a query"));
     };
     let mut query = *query;
     if let SetExpr::Select(select) = query.body.as_mut() {
-        let column = |name: &str| SelectItem::UnnamedExpr(SqlExpr::Identifier(Ident::with_quote('"', name)));
-        select.projection = schema.key.iter().map(|key| column(&key.name)).collect();
-        select.selection = statement.filter;
-        let parts = statement.table.schema.iter().chain([&statement.table.name]);
+        let column =
+            |name: String| SelectItem::UnnamedExpr(SqlExpr::Identifier(Ident::with_quote('"', name)));
+        let keys = schema.key.iter().map(|key| column(key.name.clone()));
+        let values = values.into_iter().enumerate().map(|(index, expr)| SelectItem::ExprWithAlias {
+            expr,
+            alias: Ident::with_quote('"', format!("$value{index}")),
+        });
+        let kept = kept.iter().map(|&kept| column(schema.display_name(kept)));
+        select.projection = keys.chain(values).chain(kept).collect();
+        select.selection = filter;
+        let parts = table.schema.iter().filter(|schema| *schema != DEFAULT_NAMESPACE).chain([&table.name]);
         let name = ObjectName::from(parts.map(|part| Ident::with_quote('"', part)).collect::<Vec<_>>());
         if let Some(from) = select.from.first_mut()
             && let TableFactor::Table { name: table, .. } = &mut from.relation
@@ -64,31 +109,31 @@ fn key_query(schema: &TableSchema, statement: Delete) -> Result<Query, SqlError>
             *table = name;
         }
     }
-    if !statement.order_by.is_empty() {
-        query.order_by =
-            Some(OrderBy { kind: OrderByKind::Expressions(statement.order_by), interpolate: None });
+    if !order_by.is_empty() {
+        query.order_by = Some(OrderBy { kind: OrderByKind::Expressions(order_by), interpolate: None });
     }
-    if let Some(limit) = statement.limit {
-        query.limit_clause =
-            Some(LimitClause::LimitOffset { limit: Some(limit), offset: None, limit_by: vec![] });
+    if limit.is_some() {
+        query.limit_clause = Some(LimitClause::LimitOffset { limit, offset: None, limit_by: vec![] });
     }
     Ok(query)
 }
 
 /// Writes delete markers for the rows of batches of key columns.
 struct Marker<'a> {
-    table: &'a crate::scan::BasaltTable,
+    table: &'a BasaltTable,
     keys: KeyEncoder,
     families: Vec<String>,
+    /// Family and qualifier of the cells that go; the whole rows if there are none.
+    cells: Vec<(String, Vec<u8>)>,
 }
 
 impl<'a> Marker<'a> {
-    fn try_new(table: &'a crate::scan::BasaltTable) -> Result<Self, SqlError> {
+    fn try_new(table: &'a BasaltTable) -> Result<Self, SqlError> {
         let schema = table.table_schema();
         let columns: Vec<_> = (0..schema.key.len()).map(ColumnRef::Key).collect();
         let keys = KeyEncoder::try_new(schema, &columns).map_err(|error| typed(error).error)?;
         let families = table.descriptor.families.iter().map(|family| family.name.clone()).collect();
-        Ok(Self { table, keys, families })
+        Ok(Self { table, keys, families, cells: vec![] })
     }
 
     fn mark(&mut self, batch: &RecordBatch, out: &mut WriteBatch) -> Result<(), SqlError> {
@@ -111,7 +156,11 @@ impl<'a> Marker<'a> {
         out: &mut WriteBatch,
     ) -> Result<(), basalt_model::mutation::MutationError> {
         let mut row = out.row(self.table.id, key)?;
-        for family in &self.families {
+        for (family, qualifier) in &self.cells {
+            row.delete(family.as_bytes(), qualifier, LATEST_TIMESTAMP, CellType::DeleteColumn)?;
+        }
+        let families = if self.cells.is_empty() { &self.families[..] } else { &[] };
+        for family in families {
             row.delete(family.as_bytes(), b"", LATEST_TIMESTAMP, CellType::DeleteFamily)?;
         }
         row.finish();

@@ -9,26 +9,36 @@
 //! ```text
 //! text -> [tokens] fold -> [dialect] first words -> queries, expressions: sqlparser
 //!                                                -> UPSERT, DELETE:  [change]
-//!                                                -> CREATE, DROP:    [definition]
+//!                                                -> CREATE, DROP:    [definition] [view] [types]
+//!                                                -> ALTER:           [alter]
 //! ```
 
+mod alter;
 mod change;
 mod cursor;
 mod definition;
+mod dynamic;
 mod prefix;
 mod rows;
 mod statement;
 mod tokens;
+mod types;
+mod view;
 
+pub(crate) use dynamic::definitions as dynamic_columns;
 pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use statement::{
-    ColumnDef, CreateSequence, CreateTable, Delete, Name, OptionDef, Parsed, Statement, Upsert, UpsertSource,
+    Alter, AlterChange, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name, OnDuplicate,
+    OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
 };
 pub(crate) use tokens::TokenMap;
+pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE};
+pub(crate) use view::NO_WILDCARD;
 
 use datafusion::sql::sqlparser::ast::{Expr, Query};
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use crate::error::SqlError;
 use cursor::Cursor;
@@ -79,18 +89,19 @@ pub(crate) fn parse(sql: &str) -> Result<Parsed, SqlError> {
     let tokens = tokens::tokenize(sql)?;
     let hints = tokens::hints(&tokens);
     let map = TokenMap::new(&tokens);
-    let dialect = PhoenixDialect;
-    let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    let mut parser = parser_of(dynamic::collapse(tokens));
     let statement = parse_whole(&mut parser).map_err(|error| SqlError::from_parser(error, sql))?;
     Ok(Parsed { statement, hints, tokens: map })
 }
 
 /// Reads a condition that was put together from parts of a statement.
 pub(crate) fn parse_condition(text: &str) -> Result<Expr, SqlError> {
-    let tokens = tokens::tokenize(text)?;
-    let mut parser =
-        Parser::new(&PhoenixDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+    let mut parser = parser_of(dynamic::collapse(tokens::tokenize(text)?));
     parse_expr(&mut parser).map_err(|error| SqlError::from_parser(error, text))
+}
+
+fn parser_of(tokens: Vec<TokenWithSpan>) -> Parser<'static> {
+    Parser::new(&PhoenixDialect).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens)
 }
 
 fn parse_whole(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -113,6 +124,21 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("DROP") {
         return definition::parse_drop(parser);
     }
+    if parser.accept("ALTER") {
+        return alter::parse_alter(parser);
+    }
+    if parser.accept("UPDATE") {
+        return change::parse_update(parser);
+    }
+    if parser.accept_all(&["TRUNCATE", "TABLE"]) {
+        let table = Name::parse(parser)?;
+        let _ = parser.accept_all(&["PRESERVE", "SPLITS"]) || parser.accept_all(&["DROP", "SPLITS"]);
+        return Ok(Statement::Truncate { table });
+    }
+    if parser.accept("USE") {
+        let schema = parser.name_part()?;
+        return Ok(Statement::Use { schema: (schema != "DEFAULT").then_some(schema) });
+    }
     if parser.accept("EXPLAIN") {
         return parse_explain(parser);
     }
@@ -126,7 +152,10 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.at_any(&["SELECT", "WITH", "VALUES"]) || parser.at_symbol("(") {
         return Ok(Statement::Query(parse_query(parser)?));
     }
-    parser.expected("SELECT, UPSERT, DELETE, CREATE, DROP, EXPLAIN, SHOW or DESCRIBE", parser.peek_token())
+    parser.expected(
+        "SELECT, UPSERT, UPDATE, DELETE, TRUNCATE, CREATE, ALTER, DROP, USE, EXPLAIN, SHOW or DESCRIBE",
+        parser.peek_token(),
+    )
 }
 
 /// A query in which row values are written out (see [`rows`]).

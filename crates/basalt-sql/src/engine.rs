@@ -24,9 +24,12 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
+use parking_lot::Mutex;
 
 use crate::error::SqlError;
-use crate::functions::{self, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers};
+use crate::functions::{
+    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers,
+};
 use crate::memory::SpillReservePool;
 use crate::scan::{BATCH_ROWS, OffsetInScan};
 use crate::sequence::{Dealer, SequencePlanner};
@@ -66,6 +69,8 @@ struct Shared {
     functions: HashMap<String, Arc<ScalarUDF>>,
     average: Arc<AggregateUDF>,
     dealer: Arc<Dealer>,
+    /// Held while a definition is read, changed and written.
+    definitions: Mutex<()>,
     env: Env,
 }
 
@@ -90,6 +95,7 @@ impl Engine {
             .with_query_planner(Arc::new(Planner))
             .with_physical_optimizer_rules(rules)
             .with_analyzer_rules(vec![
+                Arc::new(CharBlanks::new()),
                 Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(TypeCoercion::new()),
@@ -99,13 +105,15 @@ impl Engine {
             Arc::new(CheckedArithmetic::new()),
             Arc::new(DateArithmetic::new()),
             Arc::new(Concatenation::new()),
+            Arc::new(ArraySyntax::new()),
         ];
         expr_planners.extend(state.expr_planners().iter().cloned());
         let dealer = Arc::new(Dealer::new(database.clone()));
         let functions = functions::phoenix(state.scalar_functions());
         let average = Arc::new(functions::average());
         let env = options.env;
-        let shared = Shared { database, state, expr_planners, functions, average, dealer, env };
+        let definitions = Mutex::default();
+        let shared = Shared { database, state, expr_planners, functions, average, dealer, definitions, env };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -140,6 +148,11 @@ impl Engine {
 
     pub(crate) fn dealer(&self) -> &Arc<Dealer> {
         &self.shared.dealer
+    }
+
+    /// The turn of statements that change definitions.
+    pub(crate) fn definitions(&self) -> &Mutex<()> {
+        &self.shared.definitions
     }
 
     pub(crate) fn random(&self) -> Arc<dyn Random> {

@@ -2,7 +2,10 @@
 //! Functions that Phoenix has and the planner has not, or has with other arguments.
 
 mod arithmetic;
+mod arrays;
 mod average;
+mod binary;
+mod blanks;
 mod calendar;
 mod date_format;
 mod dates;
@@ -26,17 +29,23 @@ use datafusion::scalar::ScalarValue;
 use parking_lot::Mutex;
 
 pub(crate) use arithmetic::CheckedArithmetic;
+pub(crate) use arrays::{ALL_OF, ANY_OF, ArraySyntax, FIRST_OF};
 pub(crate) use average::average;
+pub(crate) use binary::BASE62;
+pub(crate) use blanks::CharBlanks;
 pub(crate) use dates::{DateArithmetic, parse_instant};
 pub(crate) use numbers::PhoenixNumbers;
 pub(crate) use text::Concatenation;
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {
-    let mut all = vec![text::substr(), text::regexp_substr(), text::regexp_replace(), dates::to_char()];
+    let mut all =
+        vec![text::substr(), text::lpad(), text::regexp_substr(), text::regexp_replace(), dates::to_char()];
     all.extend(rounding::functions());
     all.extend(dates::from_text());
     all.extend(dates::parts());
+    all.extend(arrays::functions());
+    all.extend(binary::functions());
     let wrapped = text::MAY_BE_EMPTY.iter().filter_map(|name| planners.get(*name));
     all.extend(wrapped.map(text::empty_is_null));
     let mut functions: HashMap<_, _> =

@@ -16,12 +16,19 @@ use basalt_store::{Database, Durability, Ingest};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::DataFusionError;
+use datafusion::scalar::ScalarValue;
 
 use crate::catalog;
 use crate::coerce::coerce;
+use crate::constant;
+use crate::dialect::{self, TokenMap};
 use crate::engine::Engine;
 use crate::error::{SqlError, code, nearest};
+use crate::plan::Planning;
 use crate::progress::Progress;
+use crate::scan::BasaltTable;
+use crate::sequence::Currents;
 
 /// Most rows that go through the log as one batch.
 const BATCH_ROWS_MAX: u64 = 65_536;
@@ -91,6 +98,8 @@ pub(crate) struct RowAssembler {
     table: TableId,
     descriptor: Arc<TableDescriptor>,
     columns: Vec<ColumnRef>,
+    /// Values of the last columns, the same in all rows.
+    constants: Vec<ScalarValue>,
     schema: SchemaRef,
     encoder: RowEncoder,
     fresh: bool,
@@ -121,20 +130,24 @@ impl RowRefusal {
 }
 
 impl RowAssembler {
-    /// For batches with these columns. `fresh` promises that the table has none of the rows.
+    /// For batches with these columns; each row gets `constants` besides. `fresh` promises that the table has none of
+    /// the rows.
     pub(crate) fn try_new(
         table: TableId,
         descriptor: Arc<TableDescriptor>,
-        columns: Vec<ColumnRef>,
+        mut columns: Vec<ColumnRef>,
+        constants: Vec<(ColumnRef, ScalarValue)>,
         fresh: bool,
     ) -> Result<Self, SqlError> {
+        columns.extend(constants.iter().map(|(column, _)| *column));
+        let constants = constants.into_iter().map(|(_, value)| value).collect();
         let table_schema = schema_of(&descriptor)?;
         let encoder =
             RowEncoder::try_new(table_schema, &columns).map_err(|error| typed(error).into_error(0, true))?;
         // NULLs are refused by the encoder, which knows the row.
         let fields = columns.iter().map(|&column| arrow_field(table_schema, column).with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
-        Ok(Self { table, descriptor, columns, schema, encoder, fresh })
+        Ok(Self { table, descriptor, columns, constants, schema, encoder, fresh })
     }
 
     /// Adds the rows; on refusal, those before the row at fault.
@@ -144,7 +157,7 @@ impl RowAssembler {
         rows: usize,
         out: &mut WriteBatch,
     ) -> Result<(), RowRefusal> {
-        match self.coerce(values) {
+        match self.coerce(values, rows) {
             Ok(batch) => self.encode(&batch, out),
             Err(refusal) => {
                 if let Some(row) = refusal.row.filter(|&row| row > 0 && row < rows) {
@@ -156,11 +169,14 @@ impl RowAssembler {
         }
     }
 
-    fn coerce(&self, values: &[ArrayRef]) -> Result<RecordBatch, RowRefusal> {
+    fn coerce(&self, values: &[ArrayRef], rows: usize) -> Result<RecordBatch, RowRefusal> {
         let schema = self.descriptor.schema.as_ref().expect("checked in try_new");
         let mut refusal: Option<RowRefusal> = None;
-        let mut arrays = Vec::with_capacity(values.len());
-        for (&column, values) in self.columns.iter().zip(values) {
+        let mut arrays = Vec::with_capacity(self.columns.len());
+        let stored = |error: DataFusionError| RowRefusal { row: None, column: None, error: error.into() };
+        let constants = self.constants.iter().map(|value| value.to_array_of_size(rows));
+        let constants = constants.collect::<Result<Vec<_>, _>>().map_err(stored)?;
+        for (&column, values) in self.columns.iter().zip(values.iter().chain(&constants)) {
             match coerce(values, schema.sql_type(column)) {
                 Ok(array) => arrays.push(array),
                 Err(found) => {
@@ -190,9 +206,7 @@ impl RowAssembler {
 }
 
 fn schema_of(descriptor: &TableDescriptor) -> Result<&TableSchema, SqlError> {
-    descriptor.schema.as_ref().ok_or_else(|| {
-        SqlError::statement(format!("table {} was made without SQL and has no columns", descriptor.name))
-    })
+    descriptor.schema.as_ref().ok_or_else(|| catalog::without_columns(&descriptor.name))
 }
 
 /// An encoder's error, taken apart.
@@ -236,6 +250,32 @@ pub(crate) fn find_column(
     })
 }
 
+/// The values of columns that are not among those written: DEFAULTs of key columns, and what a view fixes.
+pub(crate) fn fill(
+    planning: &Planning,
+    table: &BasaltTable,
+    written: &[ColumnRef],
+) -> Result<Vec<(ColumnRef, ScalarValue)>, SqlError> {
+    let schema = table.table_schema();
+    let mut filled: Vec<(ColumnRef, ScalarValue)> = vec![];
+    for (name, value) in table.fixed_columns()? {
+        let column = find_column(schema, name.schema.as_deref(), &name.name)?;
+        if !written.contains(&column) && filled.iter().all(|(known, _)| *known != column) {
+            filled.push((column, constant::evaluate(planning, value.clone())?));
+        }
+    }
+    for (index, key) in schema.key.iter().enumerate() {
+        let column = ColumnRef::Key(index);
+        if let Some(default) = schema.key_defaults.get(&key.name)
+            && !written.contains(&column)
+            && filled.iter().all(|(known, _)| *known != column)
+        {
+            filled.push((column, constant::evaluate(planning, dialect::parse_condition(default)?)?));
+        }
+    }
+    Ok(filled)
+}
+
 /// Loads many rows into a table, without the write-ahead log. Nothing is visible before [`BulkLoad::finish`].
 pub struct BulkLoad {
     assembler: RowAssembler,
@@ -250,17 +290,19 @@ impl BulkLoad {
         columns: Option<&[String]>,
         progress: Arc<Progress>,
     ) -> Result<Self, SqlError> {
-        let database = engine.database().clone();
-        let (id, descriptor) = catalog::find(&database, table)?;
-        let schema = schema_of(&descriptor)?;
+        let planning = Planning::new(engine, TokenMap::default(), Arc::clone(&progress), Currents::default());
+        let table = planning.table(table)?;
+        let schema = table.table_schema();
         let columns = match columns {
             Some(names) => {
                 names.iter().map(|name| find_column(schema, None, name)).collect::<Result<_, _>>()?
             }
             None => schema.declared_order().to_vec(),
         };
-        let assembler = RowAssembler::try_new(id, descriptor, columns, false)?;
-        let writer = RowWriter::new(database, id, progress).in_bulk()?;
+        let constants = fill(&planning, &table, &columns)?;
+        let descriptor = Arc::clone(&table.descriptor);
+        let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
+        let writer = RowWriter::new(engine.database().clone(), table.id, progress).in_bulk()?;
         Ok(Self { assembler, writer, rows: 0 })
     }
 

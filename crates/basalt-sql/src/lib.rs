@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! text -> [dialect] statement -> [plan] logical plan over one snapshot -> DataFusion -> [scan] -> store
-//!                             -> [upsert] [delete] [definition]        -> store
+//!                             -> [upsert] [update] [delete] [definition] -> store
 //! ```
 //!
 //! The rules of this crate: a statement sees one snapshot for all of its tables; a changing statement is visible
@@ -15,6 +15,7 @@
 
 mod catalog;
 mod coerce;
+mod constant;
 mod definition;
 mod delete;
 mod dialect;
@@ -31,6 +32,7 @@ mod scan;
 mod sequence;
 mod session;
 mod split;
+mod update;
 mod upsert;
 
 pub use engine::{Engine, EngineOptions};

@@ -4,11 +4,15 @@
 //! [`Planning`] lives as long as one statement. It is the planner's view of the world (tables, functions, types)
 //! and owns what the statement may not share with others: its snapshot, its progress, its random numbers.
 
+mod aggregates;
+mod dynamic;
 mod families;
 mod labels;
+mod listings;
 mod phrases;
 mod titles;
 mod types;
+mod views;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,21 +20,26 @@ use std::sync::Arc;
 use basalt_model::TableName;
 use basalt_store::Snapshot;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DFSchema, Result as PlanResult, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, TypePlanner};
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
     AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, ScalarUDF, TableSource, WindowUDF,
 };
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};
 use parking_lot::Mutex;
 
-use crate::catalog;
-use crate::dialect::TokenMap;
+use crate::catalog::{self, Relation};
+use crate::definition;
+use crate::dialect::{ColumnDef, Name, TokenMap};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::functions;
@@ -48,6 +57,8 @@ pub(crate) struct Planning {
     pub(crate) snapshot: Snapshot,
     pub(crate) progress: Arc<Progress>,
     pub(crate) currents: Currents,
+    /// The schema of names without one; the default schema if `None`.
+    pub(crate) schema: Option<String>,
     tokens: TokenMap,
     tables: Mutex<HashMap<TableName, Arc<BasaltTable>>>,
     functions: HashMap<&'static str, Arc<ScalarUDF>>,
@@ -74,6 +85,7 @@ impl Planning {
             snapshot: engine.database().snapshot(),
             progress,
             currents,
+            schema: None,
             tokens,
             tables: Mutex::default(),
             functions: own,
@@ -86,24 +98,48 @@ impl Planning {
         if let Some(table) = self.tables.lock().get(name) {
             return Ok(Arc::clone(table));
         }
-        let (id, descriptor) = catalog::find(self.engine.database(), name)
-            .map_err(|error| error.at(self.tokens.find(&name.name)))?;
-        let table = BasaltTable::new(
-            self.engine.database(),
-            self.snapshot.clone(),
-            id,
-            descriptor,
-            Arc::clone(&self.progress),
-        );
-        let table = Arc::new(table.ok_or_else(|| {
-            SqlError::statement(format!("table {name} was made without SQL and has no columns"))
-        })?);
+        let (own, dynamic) = dynamic::split(name)?;
+        let table = Arc::new(self.open(&own, &dynamic)?);
         self.tables.lock().insert(name.clone(), Arc::clone(&table));
         Ok(table)
     }
 
+    /// A table with columns of which its definition knows nothing.
+    pub(crate) fn extended(
+        &self,
+        name: &TableName,
+        columns: &[ColumnDef],
+    ) -> Result<Arc<BasaltTable>, SqlError> {
+        if columns.is_empty() { self.table(name) } else { Ok(Arc::new(self.open(name, columns)?)) }
+    }
+
+    fn open(&self, name: &TableName, dynamic: &[ColumnDef]) -> Result<BasaltTable, SqlError> {
+        let relation = catalog::find(self.engine.database(), name)
+            .map_err(|error| error.at(self.tokens.find(&name.name)))?;
+        let relation = definition::with_dynamic(relation, dynamic)?;
+        let table = BasaltTable::new(
+            self.engine.database(),
+            self.snapshot.clone(),
+            relation,
+            Arc::clone(&self.progress),
+        );
+        table.ok_or_else(|| catalog::without_columns(name))
+    }
+
+    /// An error if the condition of a view that is about to be made has no meaning.
+    pub(crate) fn check_condition(&self, relation: Relation) -> Result<(), SqlError> {
+        let database = self.engine.database();
+        let table = BasaltTable::new(database, self.snapshot.clone(), relation, Arc::clone(&self.progress));
+        let table = Arc::new(table.ok_or_else(|| SqlError::internal("the view has no columns"))?);
+        if let Some(condition) = table.rules().and_then(|rules| rules.condition.clone()) {
+            views::filtered(self, "V".into(), &table, &condition).map_err(|error| self.error(error))?;
+        }
+        Ok(())
+    }
+
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
+        dynamic::rewrite(&mut query);
         phrases::rewrite(&mut query);
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
@@ -113,8 +149,36 @@ impl Planning {
     }
 
     /// An expression over the columns of `schema`.
-    pub(crate) fn expression(&self, expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
+    pub(crate) fn expression(&self, mut expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
+        phrases::rewrite_expr(&mut expr);
         basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
+    }
+
+    /// An expression over the columns of one table, for batches of all of them in declared order.
+    pub(crate) fn row_expression(
+        &self,
+        mut expr: SqlExpr,
+        table: &Arc<BasaltTable>,
+    ) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
+        families::resolve_expr(&mut expr, table);
+        let name = TableReference::bare(table.descriptor.name.name.as_str());
+        let schema = DFSchema::try_from_qualified_schema(name, &table.schema())?;
+        let expr = self.expression(expr, &schema)?;
+        self.compile(expr, &schema)
+    }
+
+    /// Makes an expression over the columns of `schema` runnable, outside of a plan. Simplifying is no choice: some
+    /// functions (COALESCE) exist only until then.
+    pub(crate) fn compile(&self, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::new(schema.clone()))
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let simplified = simplifier.coerce(expr, schema).and_then(|expr| simplifier.simplify(expr));
+        let compiled = simplified.and_then(|expr| self.state.create_physical_expr(expr, schema));
+        compiled.map_err(|error| self.error(error))
     }
 
     /// Optimizes and makes it runnable.
@@ -133,18 +197,25 @@ impl Planning {
     }
 }
 
-/// `T`, `S.T` or `catalog.S.T`, of which the catalog is ignored: there is one.
-pub(crate) fn table_name(reference: &TableReference) -> TableName {
-    match reference.schema() {
-        Some(schema) => TableName::new(schema, reference.table()),
-        None => TableName::in_default(reference.table()),
+impl Planning {
+    /// `T`, `S.T` or `catalog.S.T`, of which the catalog is ignored: there is one.
+    fn table_name(&self, reference: &TableReference) -> TableName {
+        let schema = reference.schema().or(self.schema.as_deref()).map(str::to_owned);
+        Name { schema, name: reference.table().to_owned() }.table()
     }
 }
 
 impl ContextProvider for Planning {
     fn get_table_source(&self, name: TableReference) -> PlanResult<Arc<dyn TableSource>> {
-        let table = self.table(&table_name(&name))?;
-        Ok(provider_as_source(table))
+        let table_name = self.table_name(&name);
+        if let Some(listing) = listings::find(self, &table_name)? {
+            return Ok(provider_as_source(listing));
+        }
+        let table = self.table(&table_name)?;
+        match table.rules().and_then(|rules| rules.condition.as_ref()) {
+            Some(condition) => views::filtered(self, name, &table, condition),
+            None => Ok(provider_as_source(table)),
+        }
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> PlanResult<Arc<dyn TableSource>> {

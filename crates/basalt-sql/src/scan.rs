@@ -17,7 +17,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use basalt_hfile::typed::arrow_schema;
 use basalt_model::schema::ColumnRef;
-use basalt_model::{TableDescriptor, TableId, TableSchema};
+use basalt_model::{TableDescriptor, TableId, TableName, TableSchema};
 use basalt_store::{Database, Snapshot};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
@@ -28,7 +28,10 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
+use crate::catalog::{Relation, ViewRules, view};
+use crate::dialect::Name;
 use crate::error::SqlError;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
@@ -44,6 +47,7 @@ pub(crate) const BATCH_ROWS: usize = 8_192;
 pub(crate) struct BasaltTable {
     pub(crate) id: TableId,
     pub(crate) descriptor: Arc<TableDescriptor>,
+    rules: Option<(TableName, Arc<ViewRules>)>,
     schema: SchemaRef,
     snapshot: Snapshot,
     rows_estimate: u64,
@@ -53,24 +57,37 @@ pub(crate) struct BasaltTable {
 }
 
 impl BasaltTable {
-    /// The table as `snapshot` sees it; `None` for a table without a SQL schema.
+    /// The table or view as `snapshot` sees it, without a view's condition; `None` for a table without a SQL schema.
     pub(crate) fn new(
         database: &Database,
         snapshot: Snapshot,
-        id: TableId,
-        descriptor: Arc<TableDescriptor>,
+        relation: Relation,
         progress: Arc<Progress>,
     ) -> Option<Self> {
+        let Relation { id, descriptor, view: rules } = relation;
         let schema = Arc::new(arrow_schema(descriptor.schema.as_ref()?));
         let rows_estimate = database.stats(id).map_or(0, |stats| stats.rows_estimate);
         // What cannot be told now will be said by the scan.
         let rows_exact = snapshot.row_count(id).ok().flatten();
-        Some(Self { id, descriptor, schema, snapshot, rows_estimate, rows_exact, progress })
+        Some(Self { id, descriptor, rules, schema, snapshot, rows_estimate, rows_exact, progress })
     }
 
     /// Columns, key and types.
     pub(crate) fn table_schema(&self) -> &TableSchema {
         self.descriptor.schema.as_ref().expect("new() refuses tables without schema")
+    }
+
+    /// The rules of a view.
+    pub(crate) fn rules(&self) -> Option<&ViewRules> {
+        self.rules.as_ref().map(|(_, rules)| rules.as_ref())
+    }
+
+    /// The values that a view gives to columns of the rows that are written to it; an error if it takes none.
+    pub(crate) fn fixed_columns(&self) -> std::result::Result<&[(Name, SqlExpr)], SqlError> {
+        match &self.rules {
+            None => Ok(&[]),
+            Some((name, rules)) => rules.constants.as_deref().ok_or_else(|| view::read_only(name)),
+        }
     }
 
     /// The access that these filters leave.

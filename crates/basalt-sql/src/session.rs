@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use basalt_model::TableDescriptor;
 use datafusion::arrow::array::StringArray;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
@@ -24,6 +23,7 @@ use crate::outcome::{Outcome, RowStream};
 use crate::plan::{Planning, Titles};
 use crate::progress::Progress;
 use crate::sequence::{self, Currents, SequenceName};
+use crate::update;
 use crate::upsert;
 
 /// One connection to an engine. Cheap; make one per user or task.
@@ -33,11 +33,19 @@ pub struct Session {
     progress: Mutex<Arc<Progress>>,
     warnings: Mutex<Vec<String>>,
     currents: Currents,
+    /// What USE said.
+    schema: Mutex<Option<String>>,
 }
 
 impl Session {
     pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine, progress: Mutex::default(), warnings: Mutex::default(), currents: Currents::default() }
+        Self {
+            engine,
+            progress: Mutex::default(),
+            warnings: Mutex::default(),
+            currents: Currents::default(),
+            schema: Mutex::default(),
+        }
     }
 
     /// The engine.
@@ -60,7 +68,10 @@ impl Session {
     pub async fn execute(&self, sql: &str) -> Result<Outcome, SqlError> {
         *self.progress.lock() = Arc::default();
         self.warnings.lock().clear();
-        let Parsed { statement, hints, tokens } = dialect::parse(sql)?;
+        let Parsed { mut statement, hints, tokens } = dialect::parse(sql)?;
+        if let Some(schema) = self.schema.lock().as_deref() {
+            statement.qualify(schema);
+        }
         self.warn_of_hints(&hints);
         let hash_joins = !hints.iter().any(|hint| hint == "USE_SORT_MERGE_JOIN");
         self.run(statement, tokens, hash_joins).await
@@ -84,23 +95,14 @@ impl Session {
                 let rows = upsert::upsert(&self.planning(tokens, hash_joins), upsert).await?;
                 Ok(Outcome::Count { verb: "UPSERT", rows })
             }
+            Statement::Update(update) => {
+                let rows = update::update(&self.planning(tokens, hash_joins), *update).await?;
+                Ok(Outcome::Count { verb: "UPDATE", rows })
+            }
             Statement::Delete(delete) => {
                 let rows = delete::delete(&self.planning(tokens, hash_joins), *delete).await?;
                 Ok(Outcome::Count { verb: "DELETE", rows })
             }
-            Statement::CreateTable(table) => {
-                let position = tokens.find(&table.name.name);
-                definition::create_table(database, &table, &mut self.warnings.lock())
-                    .map_err(|error| error.at(position))?;
-                Ok(Outcome::Done { verb: "CREATE TABLE" })
-            }
-            Statement::DropTable { name, if_exists } => {
-                let position = tokens.find(&name.name);
-                definition::drop_table(database, &name, if_exists).map_err(|error| error.at(position))?;
-                Ok(Outcome::Done { verb: "DROP TABLE" })
-            }
-            Statement::CreateSequence(sequence) => self.create_sequence(&sequence),
-            Statement::DropSequence { name, if_exists } => self.drop_sequence(&name, if_exists),
             Statement::Explain { analyze, verbose, statement } => {
                 self.explain(*statement, tokens, hash_joins, analyze, verbose).await
             }
@@ -109,19 +111,64 @@ impl Session {
                 Ok(Outcome::Rows(RowStream::ready(batch)))
             }
             Statement::Describe { table } => {
-                let (_, descriptor) = self.describe(&table)?;
-                Ok(Outcome::Rows(RowStream::ready(catalog::describe(&descriptor)?)))
+                let relation = catalog::find(database, &table.table())
+                    .map_err(|error| error.at(tokens.find(&table.name)))?;
+                Ok(Outcome::Rows(RowStream::ready(catalog::describe(&relation.descriptor)?)))
             }
+            Statement::Use { schema } => {
+                if let Some(schema) = &schema {
+                    definition::check_schema(database, schema)
+                        .map_err(|error| error.at(tokens.find(schema)))?;
+                }
+                *self.schema.lock() = schema;
+                Ok(Outcome::Done { verb: "USE" })
+            }
+            definition => self.define(definition, tokens).await,
         }
     }
 
-    fn describe(&self, table: &Name) -> Result<(basalt_model::TableId, Arc<TableDescriptor>), SqlError> {
-        catalog::find(self.engine.database(), &table.table())
+    /// Statements that create, change and drop.
+    async fn define(&self, statement: Statement, tokens: TokenMap) -> Result<Outcome, SqlError> {
+        let database = self.engine.database();
+        let position = statement.defined().and_then(|name| tokens.find(&name.name));
+        let mut warnings = vec![];
+        let planning = self.planning(tokens, true);
+        let done = match &statement {
+            Statement::CreateTable(table) => {
+                definition::create_table(&planning, table, &mut warnings).map(|_| "CREATE TABLE")
+            }
+            Statement::DropTable { name, if_exists, cascade } => {
+                definition::drop_table(&planning, name, *if_exists, *cascade).map(|_| "DROP TABLE")
+            }
+            Statement::CreateView(view) => definition::create_view(&planning, view).map(|_| "CREATE VIEW"),
+            Statement::DropView { name, if_exists, cascade } => {
+                definition::drop_view(&planning, name, *if_exists, *cascade).map(|_| "DROP VIEW")
+            }
+            Statement::Alter(alter) => {
+                let verb = if alter.view { "ALTER VIEW" } else { "ALTER TABLE" };
+                definition::alter(&planning, alter, &mut warnings).await.map(|()| verb)
+            }
+            Statement::Truncate { table } => {
+                definition::truncate(&planning, table).map(|()| "TRUNCATE TABLE")
+            }
+            Statement::CreateSchema { name, if_not_exists } => {
+                definition::create_schema(database, name, *if_not_exists).map(|()| "CREATE SCHEMA")
+            }
+            Statement::DropSchema { name, if_exists } => {
+                definition::drop_schema(database, name, *if_exists).map(|()| "DROP SCHEMA")
+            }
+            Statement::CreateSequence(sequence) => return self.create_sequence(sequence),
+            Statement::DropSequence { name, if_exists } => return self.drop_sequence(name, *if_exists),
+            other => Err(SqlError::internal(format!("{other:?} defines nothing"))),
+        };
+        self.warnings.lock().extend(warnings);
+        done.map(|verb| Outcome::Done { verb }).map_err(|error| error.at(position))
     }
 
     fn planning(&self, tokens: TokenMap, hash_joins: bool) -> Planning {
         let mut planning = Planning::new(&self.engine, tokens, self.progress(), Arc::clone(&self.currents));
         planning.state.config_mut().options_mut().optimizer.prefer_hash_join = hash_joins;
+        planning.schema = self.schema.lock().clone();
         planning
     }
 
@@ -199,7 +246,11 @@ impl Session {
                 let title = format!("DELETE FROM {}", delete.table);
                 (Some(title), Some(delete::plan(&planning, *delete)?))
             }
-            _ => return Err(SqlError::statement("EXPLAIN takes SELECT, UPSERT and DELETE")),
+            Statement::Update(update) => {
+                let title = format!("UPDATE {}", update.table);
+                (Some(title), Some(update::plan(&planning, *update)?.0))
+            }
+            _ => return Err(SqlError::statement("EXPLAIN takes SELECT, UPSERT, UPDATE and DELETE")),
         };
         let mut lines: Vec<String> = title.into_iter().collect();
         if let Some(plan) = plan {

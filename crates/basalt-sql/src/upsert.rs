@@ -4,35 +4,41 @@
 //! A statement is atomic. A query reads the snapshot of the statement, so `UPSERT INTO t SELECT .. FROM t` never
 //! sees its own rows.
 
+mod duplicate;
 mod values;
 
-use basalt_model::TableSchema;
+use std::sync::Arc;
+
 use basalt_model::schema::ColumnRef;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use futures::StreamExt;
 
-use crate::dialect::{Name, Upsert, UpsertSource};
+use crate::dialect::{ColumnDef, Name, Upsert, UpsertColumn, UpsertSource};
 use crate::error::{SqlError, code};
-use crate::ingest::{RowAssembler, RowWriter, find_column};
+use crate::ingest::{RowAssembler, RowWriter, fill, find_column};
 use crate::plan::Planning;
-use std::sync::Arc;
+use crate::scan::BasaltTable;
 
 /// Runs the statement; returns the number of rows.
 pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64, SqlError> {
-    let table = planning.table(&statement.table.table())?;
-    let schema = table.table_schema();
+    let table = open(planning, &statement)?;
+    table.fixed_columns()?;
     match statement.source {
         UpsertSource::Values(rows) => {
             let width = rows.first().map_or(0, Vec::len);
-            let columns = target(planning, schema, statement.columns.as_deref(), width, true)?;
-            values::upsert_values(planning, &table, columns, rows)
+            let columns = target(planning, &table, statement.columns.as_deref(), width)?;
+            values::upsert_values(planning, &table, columns, rows, statement.on_duplicate.as_ref())
         }
         UpsertSource::Query(query) => {
             let plan = planning.query(*query)?;
-            let columns =
-                target(planning, schema, statement.columns.as_deref(), plan.schema().fields().len(), false)?;
-            let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, false)?;
+            let width = plan.schema().fields().len();
+            let columns = target(planning, &table, statement.columns.as_deref(), width)?;
+            refuse_fixed(&table, &columns)?;
+            let constants = fill(planning, &table, &columns)?;
+            let descriptor = Arc::clone(&table.descriptor);
+            let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
             let writer =
                 RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
             upsert_query(planning, &plan, assembler, writer).await
@@ -40,30 +46,58 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64
     }
 }
 
-/// The plan of an UPSERT SELECT, for EXPLAIN.
-pub(crate) fn plan(planning: &Planning, statement: &Upsert) -> Result<Option<LogicalPlan>, SqlError> {
-    let table = planning.table(&statement.table.table())?;
-    match &statement.source {
-        UpsertSource::Values(rows) => {
-            let width = rows.first().map_or(0, Vec::len);
-            target(planning, table.table_schema(), statement.columns.as_deref(), width, true)?;
-            Ok(None)
-        }
-        UpsertSource::Query(query) => {
-            let plan = planning.query(query.as_ref().clone())?;
-            target(
-                planning,
-                table.table_schema(),
-                statement.columns.as_deref(),
-                plan.schema().fields().len(),
-                false,
-            )?;
-            Ok(Some(plan))
-        }
-    }
+/// The table, with the dynamic columns of the statement.
+fn open(planning: &Planning, statement: &Upsert) -> Result<Arc<BasaltTable>, SqlError> {
+    let listed = statement.columns.iter().flatten();
+    let dynamic = listed.filter_map(|column| {
+        let sql_type = column.dynamic?;
+        Some(ColumnDef {
+            name: column.name.clone(),
+            sql_type,
+            nullable: None,
+            primary_key: None,
+            default: None,
+        })
+    });
+    planning.extended(&statement.table.table(), &dynamic.collect::<Vec<_>>())
 }
 
-async fn upsert_query(
+/// The plan of an UPSERT SELECT, for EXPLAIN.
+pub(crate) fn plan(planning: &Planning, statement: &Upsert) -> Result<Option<LogicalPlan>, SqlError> {
+    let table = open(planning, statement)?;
+    let (width, plan) = match &statement.source {
+        UpsertSource::Values(rows) => (rows.first().map_or(0, Vec::len), None),
+        UpsertSource::Query(query) => {
+            let plan = planning.query(query.as_ref().clone())?;
+            (plan.schema().fields().len(), Some(plan))
+        }
+    };
+    target(planning, &table, statement.columns.as_deref(), width)?;
+    Ok(plan)
+}
+
+/// A query could give any value to a column that a view fixes.
+fn refuse_fixed(table: &BasaltTable, columns: &[ColumnRef]) -> Result<(), SqlError> {
+    let schema = table.table_schema();
+    for (name, value) in table.fixed_columns()? {
+        let column = find_column(schema, name.schema.as_deref(), &name.name)?;
+        if columns.contains(&column) {
+            return Err(fixed(name, value));
+        }
+    }
+    Ok(())
+}
+
+/// The error of another value for a column that a view fixes.
+pub(crate) fn fixed(name: &Name, value: &SqlExpr) -> SqlError {
+    SqlError::coded(
+        code::VIEW_COLUMN,
+        format!("column {name} is {value} in all rows of the view; leave it away"),
+    )
+}
+
+/// Writes the rows of a plan.
+pub(crate) async fn upsert_query(
     planning: &Planning,
     plan: &LogicalPlan,
     mut assembler: RowAssembler,
@@ -86,24 +120,24 @@ async fn upsert_query(
     writer.finish()
 }
 
-/// The columns that are written. Without a list that is the first `width` in declared order: VALUES may be fewer
+/// The columns that are written. Without a list that is the first `width` in declared order, which may be fewer
 /// than the columns, as in Phoenix.
 fn target(
     planning: &Planning,
-    schema: &TableSchema,
-    listed: Option<&[Name]>,
+    table: &BasaltTable,
+    listed: Option<&[UpsertColumn]>,
     width: usize,
-    fewer: bool,
 ) -> Result<Vec<ColumnRef>, SqlError> {
+    let schema = table.table_schema();
     let Some(listed) = listed else {
         let declared = schema.declared_order();
-        if width > declared.len() || (width < declared.len() && !fewer) {
+        if width > declared.len() {
             return Err(width_error(declared.len(), width));
         }
         return Ok(declared[..width].to_vec());
     };
     let mut columns = Vec::with_capacity(listed.len());
-    for name in listed {
+    for UpsertColumn { name, .. } in listed {
         let position = planning.tokens().find(&name.name);
         let column =
             find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;

@@ -73,7 +73,8 @@ impl Snapshot {
         request: RowRequest,
         ranges: Vec<KeyRange>,
     ) -> Result<RowScan> {
-        let families = Some(families_of(schema, &request.all_columns()));
+        // Without the empty cell a row may have cells in any one family.
+        let families = schema.has_empty_cell().then(|| families_of(schema, &request.all_columns()));
         let cache = read::worth_caching(&self.shared, &self.version, table, &ranges)?;
         let options = ScanOptions { ranges, families, versions: 1, cache };
         let cells = self.scan(table, &options)?;

@@ -10,6 +10,7 @@
 //! | DATE, TIME, TIMESTAMP | `2026-01-31`, `2026-01-31 12:34:56.789`, with `T` for the space and `Z` at the end if one likes |
 //! | CHAR(n), VARCHAR(n) | at most n characters, CHAR one byte each; the empty text is NULL |
 //! | BINARY(n), VARBINARY | hex; the empty value is NULL |
+//! | arrays | only NULL; other files and UPSERT have them |
 //!
 //! A row is parsed whole before any of it goes into the arrays, so a bad field leaves no half row behind.
 
@@ -18,8 +19,9 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryBuilder, BooleanBuilder, Decimal128Builder, Float32Builder, Float64Builder, Int8Builder,
     Int16Builder, Int32Builder, Int64Builder, StringViewBuilder, TimestampMillisecondBuilder,
-    TimestampNanosecondBuilder,
+    TimestampNanosecondBuilder, new_null_array,
 };
+use arrow::datatypes::DataType;
 use basalt::SqlType;
 
 /// Precision and scale of a DECIMAL that was declared without.
@@ -93,6 +95,7 @@ pub(super) fn parse(sql_type: SqlType, text: &str) -> Result<Value<'_>, String> 
             .ok_or_else(not_a),
         Binary(length) => bytes(trimmed, Some(length)),
         Varbinary(length) => bytes(trimmed, length),
+        Array(_) => Err(format!("{sql_type} is loaded from Parquet and Arrow files, or written with UPSERT")),
         Varchar(_) | Char(_) => unreachable!("texts are handled above"),
     }
 }
@@ -362,6 +365,11 @@ pub(super) enum Collector {
     Nanos(TimestampNanosecondBuilder),
     Text(StringViewBuilder),
     Bytes(BinaryBuilder),
+    /// Of an array type: text has none.
+    Nulls {
+        data_type: DataType,
+        count: usize,
+    },
 }
 
 /// Appends one value to a builder, NULL where the value is of another kind (which `parse` rules out).
@@ -396,6 +404,7 @@ impl Collector {
             Timestamp | UnsignedTimestamp => Self::Nanos(TimestampNanosecondBuilder::new()),
             Char(_) | Varchar(_) => Self::Text(StringViewBuilder::new()),
             Binary(_) | Varbinary(_) => Self::Bytes(BinaryBuilder::new()),
+            Array(_) => Self::Nulls { data_type: basalt::arrow_type(sql_type), count: 0 },
         }
     }
 
@@ -421,6 +430,8 @@ impl Collector {
                 Value::Bytes(bytes) => builder.append_value(bytes),
                 _ => builder.append_null(),
             },
+            // `parse` reads no array but NULL.
+            Self::Nulls { count, .. } => *count += 1,
         }
     }
 
@@ -439,6 +450,7 @@ impl Collector {
             Self::Nanos(builder) => Arc::new(builder.finish()),
             Self::Text(builder) => Arc::new(builder.finish()),
             Self::Bytes(builder) => Arc::new(builder.finish()),
+            Self::Nulls { data_type, count } => new_null_array(data_type, std::mem::take(count)),
         }
     }
 }

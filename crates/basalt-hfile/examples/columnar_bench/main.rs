@@ -84,6 +84,7 @@ fn schema() -> TableSchema {
         sql_type: SqlType::Float,
         nullable: true,
         default_sql: None,
+        default_value: None,
     };
     TableSchema {
         key: vec![KeyColumn {
@@ -98,6 +99,7 @@ fn schema() -> TableSchema {
         empty_qualifier: b"_0".to_vec(),
         qualifier_next: 11,
         qualifier_bytes: 0,
+        key_defaults: Default::default(),
     }
 }
 

@@ -8,22 +8,24 @@ mod vectors;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal128Array, NullBufferBuilder,
-    PrimitiveArray,
+    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal128Array, ListArray,
+    NullBufferBuilder, PrimitiveArray,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMillisecondType, TimestampNanosecondType,
 };
 use arrow::error::ArrowError;
 use basalt_model::rowkey::KeyError;
+use basalt_model::types::array::ArrayReader;
 use basalt_model::types::decimal::{self, DecimalError};
 use basalt_model::types::number;
 use basalt_model::types::value::invert;
-use basalt_model::{SortOrder, SqlType, TypeError};
+use basalt_model::{ElementType, SortOrder, SqlType, TypeError};
 
 use self::texts::Texts;
-use super::DECIMAL_DEFAULT;
+use super::{DECIMAL_DEFAULT, list_field};
 
 /// Where the bytes of one column lie, row by row.
 pub(super) trait ValueSource {
@@ -66,10 +68,20 @@ enum Values {
     Nanos(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    Decimal { values: Vec<i128>, precision: u8, scale: i8 },
+    Decimal {
+        values: Vec<i128>,
+        precision: u8,
+        scale: i8,
+    },
     Bool(BooleanBufferBuilder),
     Text(Texts),
     Bytes(BinaryBuilder),
+    List {
+        element: ElementType,
+        /// Where each row's elements end, from 0.
+        offsets: Vec<i32>,
+        elements: Box<ColumnBuilder>,
+    },
 }
 
 impl ColumnBuilder {
@@ -91,6 +103,10 @@ impl ColumnBuilder {
             Timestamp | UnsignedTimestamp => Values::Nanos(Vec::new()),
             Char(_) | Varchar(_) => Values::Text(Texts::default()),
             Binary(_) | Varbinary(_) => Values::Bytes(BinaryBuilder::new()),
+            Array(element) => {
+                let elements = Box::new(Self::new(element.into(), SortOrder::Asc, true));
+                Values::List { element, offsets: vec![0], elements }
+            }
         };
         let desc = order == SortOrder::Desc;
         Self { sql_type, nullable, desc, nulls: NullBufferBuilder::new(0), values, scratch: Vec::new() }
@@ -148,6 +164,7 @@ impl ColumnBuilder {
             Values::Bool(values) => target.booleans(source, values),
             Values::Text(values) => target.texts(source, values),
             Values::Bytes(values) => target.bytes(source, values),
+            Values::List { element, offsets, elements } => target.lists(source, *element, offsets, elements),
         }
     }
 
@@ -181,6 +198,11 @@ impl ColumnBuilder {
             Values::Bytes(values) => {
                 let (offsets, bytes, _) = values.finish().into_parts();
                 Arc::new(arrow::array::BinaryArray::try_new(offsets, bytes, nulls)?)
+            }
+            Values::List { element, offsets, elements } => {
+                let offsets = OffsetBuffer::new(std::mem::replace(offsets, vec![0]).into());
+                let field = Arc::new(list_field(*element));
+                Arc::new(ListArray::try_new(field, offsets, elements.finish()?, nulls)?)
             }
         })
     }
@@ -293,6 +315,36 @@ impl Target<'_> {
         })
     }
 
+    /// Arrays are never DESC.
+    fn lists(
+        self,
+        source: &mut impl ValueSource,
+        element: ElementType,
+        offsets: &mut Vec<i32>,
+        elements: &mut ColumnBuilder,
+    ) -> Extended {
+        let sql_type = self.sql_type;
+        self.any(source, |bytes| {
+            let mut end = *offsets.last().expect("begins with 0");
+            if let Some(bytes) = bytes {
+                let mut stored = Elements { reader: ArrayReader::try_new(element, bytes)?, damage: None };
+                let added = elements.extend(&mut stored).map_err(|(_, error)| error);
+                match (stored.damage, added) {
+                    (Some(damage), _) | (None, Err(ReadError::Value(damage))) => return Err(damage),
+                    (None, Err(_)) => {
+                        return Err(TypeError::Bytes { sql_type, what: "an element is damaged" });
+                    }
+                    (None, Ok(())) => {}
+                }
+                let too_many = TypeError::Bytes { sql_type, what: "the arrays of a batch are too long" };
+                let count = i32::try_from(stored.reader.len()).ok();
+                end = count.and_then(|count| end.checked_add(count)).ok_or(too_many)?;
+            }
+            offsets.push(end);
+            Ok(())
+        })
+    }
+
     /// As [`Target::any`], with the values of a DESC column in their ASC form.
     #[inline]
     fn any_asc(
@@ -335,6 +387,25 @@ impl Target<'_> {
             append(bytes).map_err(|error| (row, ReadError::Value(error)))?;
         }
         Ok(())
+    }
+}
+
+/// The elements of one array, as rows of the column that they are appended to.
+struct Elements<'a> {
+    reader: ArrayReader<'a>,
+    damage: Option<TypeError>,
+}
+
+impl ValueSource for Elements<'_> {
+    fn rows(&self) -> usize {
+        self.reader.len()
+    }
+
+    fn value(&mut self, row: usize) -> Result<Option<&[u8]>, KeyError> {
+        self.reader.get(row).map_err(|damage| {
+            self.damage = Some(damage);
+            KeyError::Bytes { what: "an array is damaged" }
+        })
     }
 }
 

@@ -95,8 +95,8 @@ impl RowDecoder {
         Self::new(table, projection, projected_schema(table, projection).into())
     }
 
-    /// Sets what a missing cell of the column at `position` of the projection stands for: the encoded value
-    /// of its DEFAULT. (A cell of no bytes stays NULL.) Key columns have no missing cells.
+    /// Sets what a missing cell of the column at `position` of the projection stands for, in place of the encoded
+    /// value of its DEFAULT. (A cell of no bytes stays NULL.) Key columns have no missing cells.
     pub fn set_default(&mut self, position: usize, encoded: Vec<u8>) {
         if let Place::Cell(cell) = &mut self.columns[position].place {
             cell.default = Some(encoded);
@@ -278,7 +278,8 @@ impl Column {
                 let family_len = column.family.len() as u8;
                 let word = || name.iter().fold(0, |word, &byte| word << 8 | byte as u64);
                 let short = (1..=8).contains(&name.len()).then(|| (word(), 64 - 8 * name.len() as u32));
-                (Place::Cell(CellPlace { name, short, family_len, hint: 0, default: None }), SortOrder::Asc)
+                let default = column.default_value.clone();
+                (Place::Cell(CellPlace { name, short, family_len, hint: 0, default }), SortOrder::Asc)
             }
         };
         let builder = ColumnBuilder::new(table.sql_type(column), order, table.nullable(column));

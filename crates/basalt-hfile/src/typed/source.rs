@@ -2,14 +2,15 @@
 //! One Arrow array as the source of one column's bytes: the type is decided when the array is bound, the loop
 //! over rows calls [`Source::append`].
 
-use arrow::array::{Array, AsArray};
+use arrow::array::AsArray;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{
     DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
     TimestampMillisecondType, TimestampNanosecondType,
 };
+use basalt_model::types::array::ArrayWriter;
 use basalt_model::types::{Decimal, decimal, number, value};
-use basalt_model::{SqlType, TypeError};
+use basalt_model::{ElementType, SqlType, TypeError};
 
 /// An array bound to a column.
 #[derive(Debug)]
@@ -45,11 +46,16 @@ enum Values<'a> {
     LargeBytes(&'a arrow::array::LargeBinaryArray),
     BytesView(&'a arrow::array::BinaryViewArray),
     FixedBytes(&'a arrow::array::FixedSizeBinaryArray),
+    List {
+        offsets: &'a [i32],
+        element: ElementType,
+        elements: Box<Source<'a>>,
+    },
 }
 
 impl<'a> Source<'a> {
     /// Binds an array to a column type; `None` if the array cannot hold its values.
-    pub(super) fn bind(sql_type: SqlType, array: &'a dyn Array) -> Option<Self> {
+    pub(super) fn bind(sql_type: SqlType, array: &'a dyn arrow::array::Array) -> Option<Self> {
         use SqlType::*;
         let values = match (sql_type, array.data_type()) {
             (_, DataType::Null) => Values::Nothing,
@@ -95,6 +101,11 @@ impl<'a> Source<'a> {
             (Binary(_) | Varbinary(_), DataType::BinaryView) => Values::BytesView(array.as_binary_view()),
             (Binary(_) | Varbinary(_), DataType::FixedSizeBinary(_)) => {
                 Values::FixedBytes(array.as_fixed_size_binary())
+            }
+            (Array(element), DataType::List(_)) => {
+                let list = array.as_list::<i32>();
+                let elements = Box::new(Self::bind(element.into(), list.values())?);
+                Values::List { offsets: list.value_offsets(), element, elements }
             }
             _ => return None,
         };
@@ -149,6 +160,13 @@ impl<'a> Source<'a> {
             Values::LargeBytes(values) => value::put_bytes(self.sql_type, values.value(row), out)?,
             Values::BytesView(values) => value::put_bytes(self.sql_type, values.value(row), out)?,
             Values::FixedBytes(values) => value::put_bytes(self.sql_type, values.value(row), out)?,
+            Values::List { offsets, element, elements } => {
+                let mut writer = ArrayWriter::new(*element, out);
+                for index in offsets[row]..offsets[row + 1] {
+                    writer.push(|out| elements.append(index as usize, out))?;
+                }
+                writer.finish()?;
+            }
         }
         Ok(())
     }

@@ -14,6 +14,8 @@
 //! 4       0000000b            2,147,483,647   00000000
 //! ```
 
+use std::collections::BTreeMap;
+
 use super::{ColumnRef, ColumnSchema, KeyColumn, SortOrder, TableSchema};
 use crate::FAMILY_LEN_MAX;
 use crate::types::{SqlType, decimal};
@@ -38,12 +40,21 @@ pub struct ColumnDefinition {
     pub not_null: bool,
     /// Source text of DEFAULT.
     pub default_sql: Option<String>,
+    /// The bytes of its value.
+    pub default_value: Option<Vec<u8>>,
 }
 
 impl ColumnDefinition {
     /// A nullable column without a default, in the default family.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
-        Self { name: name.into(), family: None, sql_type, not_null: false, default_sql: None }
+        Self {
+            name: name.into(),
+            family: None,
+            sql_type,
+            not_null: false,
+            default_sql: None,
+            default_value: None,
+        }
     }
 
     /// The same column, NOT NULL.
@@ -133,13 +144,29 @@ pub enum SchemaError {
         /// Its type.
         sql_type: SqlType,
     },
-    /// VARBINARY before the end of a key.
+    /// VARBINARY or an array before the end of a key.
     #[error("column {name} of type {sql_type} must be the last one of the primary key")]
     VarbinaryNotLast {
         /// The column.
         name: String,
         /// Its type.
         sql_type: SqlType,
+    },
+    /// An array in a key, DESC.
+    #[error("primary key column {name} of type {sql_type} cannot be DESC")]
+    DescendingArray {
+        /// The column.
+        name: String,
+        /// Its type.
+        sql_type: SqlType,
+    },
+    /// A NOT NULL or fixed-width column that comes to a key later.
+    #[error(
+        "column {name} cannot come to the primary key, whose rows have no value for it: only nullable columns of variable width can"
+    )]
+    AppendedNotNull {
+        /// The column.
+        name: String,
     },
     /// A key column with a family.
     #[error("primary key column {name} may not have a column family; found {family}")]
@@ -214,6 +241,7 @@ impl SchemaError {
             Self::RepeatedKeyColumn { .. } => 1007,
             Self::KeyOrder { .. } => 1004,
             Self::VarbinaryNotLast { .. } => 1005,
+            Self::AppendedNotNull { .. } => 1006,
             Self::KeyFamily { .. } => 1003,
             Self::DuplicateColumn { .. } => 514,
             Self::ZeroLength { .. } => 208,
@@ -271,6 +299,7 @@ impl TableSchema {
             empty_qualifier,
             qualifier_next: QUALIFIER_FIRST,
             qualifier_bytes,
+            key_defaults: BTreeMap::new(),
         };
         for column in columns {
             if let Some(index) = schema.key.iter().position(|key| key.name == column.name)
@@ -278,6 +307,7 @@ impl TableSchema {
             {
                 check_type(&column.name, column.sql_type)?;
                 schema.declared.push(ColumnRef::Key(index));
+                schema.key_defaults.extend(column.default_sql.map(|sql| (column.name, sql)));
                 continue;
             }
             schema.push_column(column, &default_family)?;
@@ -320,8 +350,57 @@ impl TableSchema {
             sql_type: column.sql_type,
             nullable: !column.not_null,
             default_sql: column.default_sql,
+            default_value: column.default_value,
         });
         Ok(())
+    }
+
+    /// Adds a column at the end of the key, as ALTER TABLE ADD … PRIMARY KEY does. Keys that are there end before it,
+    /// which is NULL.
+    pub fn push_key_column(&mut self, column: ColumnDefinition, order: SortOrder) -> Result<(), SchemaError> {
+        let ColumnDefinition { name, family, sql_type, not_null, .. } = column;
+        if let Some(family) = family {
+            return Err(SchemaError::KeyFamily { name, family });
+        }
+        if self.find(None, &name).is_ok() {
+            return Err(SchemaError::DuplicateColumn { name });
+        }
+        check_type(&name, sql_type)?;
+        let last = self.key.last().expect("a key has a column");
+        if matches!(last.sql_type, SqlType::Varbinary(_) | SqlType::Array(_)) {
+            return Err(SchemaError::VarbinaryNotLast { name: last.name.clone(), sql_type: last.sql_type });
+        }
+        if not_null || sql_type.fixed_width().is_some() {
+            return Err(SchemaError::AppendedNotNull { name });
+        }
+        if matches!(sql_type, SqlType::Array(_)) && order == SortOrder::Desc {
+            return Err(SchemaError::DescendingArray { name, sql_type });
+        }
+        self.declared.push(ColumnRef::Key(self.key.len()));
+        self.key.push(KeyColumn { name, sql_type, order, nullable: true });
+        Ok(())
+    }
+
+    /// Adds a column of which the table knows nothing: its cells bear its name.
+    pub fn push_dynamic(
+        &mut self,
+        column: ColumnDefinition,
+        default_family: &str,
+    ) -> Result<(), SchemaError> {
+        if self.find(column.family.as_deref(), &column.name).is_ok() {
+            return Err(SchemaError::DuplicateColumn { name: column.name });
+        }
+        let (qualifier_bytes, qualifier_next) = (self.qualifier_bytes, self.qualifier_next);
+        self.qualifier_bytes = 0;
+        let pushed = self.push_column(column, default_family);
+        (self.qualifier_bytes, self.qualifier_next) = (qualifier_bytes, qualifier_next);
+        pushed
+    }
+
+    /// The same columns over cells that were not written in SQL.
+    pub fn without_empty_cell(mut self) -> Self {
+        self.empty_qualifier.clear();
+        self
     }
 
     /// Removes a column outside of the key. Its number is never used again; its cells stay and are ignored.
@@ -366,8 +445,11 @@ fn key_columns(columns: &[ColumnDefinition], key: &[KeyPart]) -> Result<Vec<KeyC
         }
         last_position = Some(position);
         let (name, sql_type) = (column.name.clone(), column.sql_type);
-        if matches!(sql_type, SqlType::Varbinary(_)) && i + 1 < key.len() {
+        if matches!(sql_type, SqlType::Varbinary(_) | SqlType::Array(_)) && i + 1 < key.len() {
             return Err(SchemaError::VarbinaryNotLast { name, sql_type });
+        }
+        if matches!(sql_type, SqlType::Array(_)) && part.order == SortOrder::Desc {
+            return Err(SchemaError::DescendingArray { name, sql_type });
         }
         // The only column of a key is never null, because a key of nulls alone is none.
         let nullable = key.len() > 1 && !column.not_null;
@@ -389,6 +471,9 @@ fn check_family(name: &str) -> Result<(), SchemaError> {
 
 fn check_type(name: &str, sql_type: SqlType) -> Result<(), SchemaError> {
     use SqlType::*;
+    if let Array(element) = sql_type {
+        return check_type(name, element.into());
+    }
     let name = name.to_owned();
     match sql_type {
         Char(0) | Varchar(Some(0)) | Binary(0) | Varbinary(Some(0)) => {

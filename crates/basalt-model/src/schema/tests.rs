@@ -4,7 +4,14 @@ use super::*;
 fn define(columns: &[(&str, SqlType, bool)], key: &[KeyPart]) -> Result<TableSchema, SchemaError> {
     let columns = columns.iter().map(|&(name, sql_type, not_null)| {
         let (family, name) = name.split_once('.').map_or((None, name), |(f, n)| (Some(f.to_owned()), n));
-        ColumnDefinition { name: name.into(), family, sql_type, not_null, default_sql: None }
+        ColumnDefinition {
+            name: name.into(),
+            family,
+            sql_type,
+            not_null,
+            default_sql: None,
+            default_value: None,
+        }
     });
     TableSchema::try_new(SchemaDefinition::new(columns.collect(), key.to_vec()))
 }

@@ -3,7 +3,7 @@
 
 use super::SqlType;
 
-/// The first three are the caller's mistake (a value that the type cannot hold); `Width` and `Bytes` are
+/// Most are the caller's mistake (a value that the type cannot hold); `Width` and `Bytes` are
 /// stored bytes that no encoder wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -33,6 +33,18 @@ pub enum TypeError {
         sql_type: SqlType,
         /// The text given.
         value: String,
+    },
+    /// NULL in an array whose elements have a fixed width.
+    #[error("an element of {sql_type} may not be NULL")]
+    NullElement {
+        /// The type of the array.
+        sql_type: SqlType,
+    },
+    /// An element that could not be told from NULL.
+    #[error("an element of {sql_type} may not begin with the byte 00")]
+    ElementSeparator {
+        /// The type of the array.
+        sql_type: SqlType,
     },
     /// A value of one kind for a type of another, e.g. a text for INTEGER.
     #[error("{sql_type} cannot hold a value of kind {kind}")]
@@ -68,7 +80,9 @@ impl TypeError {
         match self {
             Self::OutOfRange { sql_type: SqlType::Decimal(_), .. } | Self::TooLong { .. } => Some(206),
             Self::OutOfRange { .. } | Self::Kind { .. } => Some(203),
-            Self::NotSingleByte { .. } => Some(201),
+            Self::NotSingleByte { .. } | Self::NullElement { .. } | Self::ElementSeparator { .. } => {
+                Some(201)
+            }
             Self::Width { .. } | Self::Bytes { .. } => None,
         }
     }

@@ -381,6 +381,9 @@ pub(crate) fn value_of(sql_type: SqlType) -> BoxedStrategy<Value<'static>> {
             .prop_filter("not empty", |text| !text.is_empty())
             .prop_map(|text| Value::Text(text.into()))
             .boxed(),
+        Array(element) => {
+            proptest::collection::vec(value_of(element.into()), 1..4).prop_map(Value::Array).boxed()
+        }
         Binary(n) => proptest::collection::vec(any::<u8>(), n as usize)
             .prop_map(|bytes| Value::Bytes(bytes.into()))
             .boxed(),

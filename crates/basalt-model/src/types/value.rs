@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use super::array::{ArrayReader, ArrayWriter};
 use super::decimal::{self, Decimal, DecimalError};
 use super::number;
 use super::{SqlType, TypeError};
@@ -37,6 +38,8 @@ pub enum Value<'a> {
     Text(Cow<'a, str>),
     /// BINARY and VARBINARY.
     Bytes(Cow<'a, [u8]>),
+    /// Arrays.
+    Array(Vec<Value<'a>>),
 }
 
 impl Value<'_> {
@@ -51,6 +54,7 @@ impl Value<'_> {
             Self::Timestamp { .. } => "timestamp",
             Self::Text(_) => "text",
             Self::Bytes(_) => "bytes",
+            Self::Array(_) => "array",
         }
     }
 
@@ -60,7 +64,25 @@ impl Value<'_> {
             Self::Null => true,
             Self::Text(text) => text.is_empty(),
             Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Array(values) => values.is_empty(),
             _ => false,
+        }
+    }
+
+    /// The same value, borrowing nothing.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Int(v) => Value::Int(v),
+            Self::Float(v) => Value::Float(v),
+            Self::Double(v) => Value::Double(v),
+            Self::Decimal(v) => Value::Decimal(v),
+            Self::Boolean(v) => Value::Boolean(v),
+            Self::Millis(v) => Value::Millis(v),
+            Self::Timestamp { millis, nanos } => Value::Timestamp { millis, nanos },
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.into_owned())),
+            Self::Array(values) => Value::Array(values.into_iter().map(Value::into_owned).collect()),
         }
     }
 }
@@ -86,18 +108,7 @@ impl SqlType {
         }
         let mut inverted = bytes.to_vec();
         invert(self, &mut inverted);
-        decode_asc(self, &inverted).map(|value| match value {
-            Value::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
-            Value::Bytes(bytes) => Value::Bytes(Cow::Owned(bytes.into_owned())),
-            Value::Null => Value::Null,
-            Value::Int(v) => Value::Int(v),
-            Value::Float(v) => Value::Float(v),
-            Value::Double(v) => Value::Double(v),
-            Value::Decimal(v) => Value::Decimal(v),
-            Value::Boolean(v) => Value::Boolean(v),
-            Value::Millis(v) => Value::Millis(v),
-            Value::Timestamp { millis, nanos } => Value::Timestamp { millis, nanos },
-        })
+        decode_asc(self, &inverted).map(Value::into_owned)
     }
 
     /// True for the types whose values are never negative.
@@ -173,6 +184,13 @@ fn encode_asc(sql_type: SqlType, value: &Value<'_>, out: &mut Vec<u8>) -> Result
         }
         (Char(_) | Varchar(_), Value::Text(text)) => put_text(sql_type, text, out)?,
         (Binary(_) | Varbinary(_), Value::Bytes(bytes)) => put_bytes(sql_type, bytes, out)?,
+        (Array(element), Value::Array(values)) => {
+            let mut writer = ArrayWriter::new(element, out);
+            for value in values {
+                writer.push(|out| encode_asc(element.into(), value, out))?;
+            }
+            writer.finish()?;
+        }
         (_, value) => return Err(TypeError::Kind { sql_type, kind: value.kind() }),
     }
     Ok(())
@@ -314,6 +332,11 @@ fn decode_asc(sql_type: SqlType, bytes: &[u8]) -> Result<Value<'_>, TypeError> {
             Value::Text(Cow::Borrowed(text))
         }
         Binary(_) | Varbinary(_) => Value::Bytes(Cow::Borrowed(bytes)),
+        Array(element) => {
+            let reader = ArrayReader::try_new(element, bytes)?;
+            let value = |index| decode_asc(element.into(), reader.get(index)?.unwrap_or_default());
+            Value::Array((0..reader.len()).map(value).collect::<Result<_, _>>()?)
+        }
     })
 }
 

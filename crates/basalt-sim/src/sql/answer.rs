@@ -2,12 +2,14 @@
 //! Answers as texts, recorded and given, and how they differ.
 
 use anyhow::{Context, Result, bail};
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use basalt_sql::SqlError;
 use serde_json::Value;
+
+use super::cells::Cell;
 
 /// What a statement answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +23,8 @@ pub(super) enum Answer {
         text: String,
     },
     Endless,
-    /// Speaks to the HBase client, not to SQL.
-    Hbase,
+    /// What the HBase client found.
+    Cells(Vec<Cell>),
 }
 
 /// Rows as texts; `None` is NULL.
@@ -43,7 +45,7 @@ impl Answer {
                 let text = line["error"]["class"].as_str().unwrap_or_default().to_owned();
                 Ok(Self::Refused { code: line["error"]["code"].as_i64(), text })
             }
-            "hbase" => Ok(Self::Hbase),
+            "hbase" => Ok(Self::Cells(recorded_cells(&line["cells"])?)),
             other => bail!("no such kind: {other}"),
         }
     }
@@ -60,6 +62,7 @@ impl Answer {
             // A definition answers with a number of rows in Phoenix, without one here.
             (Self::Changed(_), Self::Changed(None)) => None,
             (Self::Changed(expected), Self::Changed(found)) if expected == found => None,
+            (Self::Cells(expected), Self::Cells(found)) if expected == found => None,
             // A foreign exception has no number to compare.
             (Self::Refused { code: None, .. }, Self::Refused { .. }) => None,
             (Self::Refused { code, .. }, Self::Refused { code: found, .. }) if code == found => None,
@@ -77,7 +80,10 @@ impl Answer {
                 None => format!("error without a number: {text}"),
             },
             Self::Endless => "no end".to_owned(),
-            Self::Hbase => "an operation of the HBase client".to_owned(),
+            Self::Cells(cells) => {
+                let cells: Vec<_> = cells.iter().map(|cell| cell.join("/")).collect();
+                format!("{} cells: {}", cells.len(), cells.join(" "))
+            }
         }
     }
 }
@@ -132,6 +138,15 @@ impl Rows {
     }
 }
 
+fn recorded_cells(cells: &Value) -> Result<Vec<Cell>> {
+    let cell = |cell: &Value| {
+        let text =
+            |at: usize| cell[at].as_str().map(str::to_owned).context("a cell is no list of four texts");
+        Ok([text(0)?, text(1)?, text(2)?, text(3)?])
+    };
+    cells.as_array().into_iter().flatten().map(cell).collect()
+}
+
 fn recorded_value(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -158,6 +173,15 @@ fn same_value(a: &Option<String>, b: &Option<String>) -> bool {
 
 /// The values of a column in the recorded form.
 fn texts(column: &ArrayRef) -> Vec<Option<String>> {
+    if let Some(lists) = column.as_list_opt::<i32>() {
+        let elements = texts(lists.values());
+        let list = |row: usize| {
+            let offsets = lists.value_offsets();
+            let range = offsets[row] as usize..offsets[row + 1] as usize;
+            lists.is_valid(row).then(|| Value::from(elements[range].to_vec()).to_string())
+        };
+        return (0..lists.len()).map(list).collect();
+    }
     let options = FormatOptions::new().with_timestamp_format(Some(match column.data_type() {
         DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, _) => "%Y-%m-%dT%H:%M:%S%.9f",
         _ => "%Y-%m-%dT%H:%M:%S%.3f",

@@ -2,12 +2,16 @@
 //! Differences from Phoenix that are known, each with its reason.
 //!
 //! A line of the list is `FILE:NUMBERS  REASON`; numbers are statements, counted from 1, as `3,7,10-12`. A line that
-//! starts with `#` is a comment.
+//! starts with `#` is a comment. A reason that begins with `not run` is that of a statement which Phoenix refuses and which
+//! would change here what the rest of its file stands on.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use anyhow::{Context, Result, ensure};
+
+/// How the reason of a statement begins that is passed over.
+pub(super) const NOT_RUN: &str = "not run";
 
 /// The list.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use basalt_hfile::{BloomKind, Compression, Encoding};
 use basalt_model::FamilyDescriptor;
-use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
 use basalt_model::table::{DeleteRule, KeepDeletedCells};
 
+use crate::catalog::DEFAULT_FAMILY_OPTION;
 use crate::dialect::OptionDef;
-use crate::error::SqlError;
+use crate::error::{SqlError, code};
 
 /// Compression of tables that do not say.
 const COMPRESSION_DEFAULT: &str = "ZSTD";
@@ -39,7 +39,8 @@ const WITHOUT_EFFECT: [(&str, &str); 8] = [
 /// What the options of a table say.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TableOptions {
-    pub(super) qualifier_bytes: u8,
+    /// COLUMN_ENCODED_BYTES, if given.
+    pub(super) qualifier_bytes: Option<u8>,
     pub(super) default_family: Option<String>,
     pub(super) attributes: BTreeMap<String, String>,
     families: Vec<(Option<String>, FamilyOption)>,
@@ -61,7 +62,7 @@ enum FamilyOption {
 
 impl TableOptions {
     pub(super) fn read(options: &[OptionDef], warnings: &mut Vec<String>) -> Result<Self, SqlError> {
-        let mut read = Self { qualifier_bytes: QUALIFIER_BYTES_DEFAULT, ..Self::default() };
+        let mut read = Self::default();
         for option in options {
             read.add(option, warnings)?;
         }
@@ -71,8 +72,11 @@ impl TableOptions {
     fn add(&mut self, option: &OptionDef, warnings: &mut Vec<String>) -> Result<(), SqlError> {
         let value = option.value.as_str();
         match option.name.as_str() {
-            "COLUMN_ENCODED_BYTES" => self.qualifier_bytes = qualifier_bytes(value)?,
-            "DEFAULT_COLUMN_FAMILY" => self.default_family = Some(value.to_owned()),
+            "COLUMN_ENCODED_BYTES" => self.qualifier_bytes = Some(qualifier_bytes(value)?),
+            DEFAULT_FAMILY_OPTION => {
+                self.default_family = Some(value.to_owned());
+                self.attributes.insert(option.name.clone(), value.to_owned());
+            }
             _ => match family_option(option, warnings)? {
                 Some(parsed) => {
                     self.families.extend(parsed.into_iter().map(|parsed| (option.family.clone(), parsed)))
@@ -85,7 +89,9 @@ impl TableOptions {
 
     fn keep(&mut self, option: &OptionDef, warnings: &mut Vec<String>) -> Result<(), SqlError> {
         if option.name == "SALT_BUCKETS" && !matches!(option.value.parse(), Ok(0..=256_u32)) {
-            return Err(invalid(option, "a number from 0 to 256"));
+            let message =
+                format!("option SALT_BUCKETS must be a number from 0 to 256; found {}", option.value);
+            return Err(SqlError::coded(code::SALT_BUCKETS, message));
         }
         let known = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option.name);
         let off = known.is_some() && matches!(option.value.to_uppercase().as_str(), "FALSE" | "0" | "NONE");
@@ -108,12 +114,17 @@ impl TableOptions {
             delete_rule: DeleteRule::BySequence,
             ..FamilyDescriptor::new(name)
         };
+        self.apply(&mut family);
+        family
+    }
+
+    /// Sets what the options say of a family.
+    pub(super) fn apply(&self, family: &mut FamilyDescriptor) {
         for (only, option) in &self.families {
-            if only.as_deref().is_none_or(|only| only == name) {
-                option.clone().apply(&mut family);
+            if only.as_deref().is_none_or(|only| only == family.name) {
+                option.clone().apply(family);
             }
         }
-        family
     }
 
     /// A family that has options and is not among these.

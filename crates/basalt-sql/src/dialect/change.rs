@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! UPSERT and DELETE.
+//! UPSERT, UPDATE and DELETE.
 
 use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::cursor::Cursor;
-use super::statement::{Delete, Name, Statement, Upsert, UpsertSource};
+use super::statement::{Delete, Name, OnDuplicate, Statement, Update, Upsert, UpsertColumn, UpsertSource};
+use super::types::parse_type;
 use super::{parse_expr, parse_query};
 
 /// What follows UPSERT (or INSERT).
@@ -18,13 +19,48 @@ pub(super) fn parse_upsert(parser: &mut Parser) -> Result<Statement, ParserError
     } else {
         UpsertSource::Query(parse_query(parser)?)
     };
-    if parser.at("ON") || parser.at("RETURNING") {
-        return parser.expected(
-            "end of statement; ON DUPLICATE KEY and RETURNING are not supported yet",
-            parser.peek_token(),
-        );
+    let on_duplicate = match &source {
+        UpsertSource::Values(_) if parser.accept_all(&["ON", "DUPLICATE", "KEY"]) => {
+            Some(parse_on_duplicate(parser)?)
+        }
+        _ => None,
+    };
+    if parser.at("RETURNING") {
+        return parser.expected("end of statement; RETURNING is not supported yet", parser.peek_token());
     }
-    Ok(Statement::Upsert(Upsert { table, columns, source }))
+    Ok(Statement::Upsert(Upsert { table, columns, source, on_duplicate }))
+}
+
+fn parse_on_duplicate(parser: &mut Parser) -> Result<OnDuplicate, ParserError> {
+    if parser.accept("IGNORE") {
+        return Ok(OnDuplicate::Ignore);
+    }
+    if !parser.accept("UPDATE") {
+        return parser.expected("IGNORE or UPDATE", parser.peek_token());
+    }
+    Ok(OnDuplicate::Update(parse_assignments(parser)?))
+}
+
+/// `column = expr, ..`
+fn parse_assignments(parser: &mut Parser) -> Result<Vec<(Name, Expr)>, ParserError> {
+    let mut assignments = vec![];
+    loop {
+        let name = Name::parse(parser)?;
+        parser.expect_symbol("=")?;
+        assignments.push((name, parse_expr(parser)?));
+        if !parser.accept_symbol(",") {
+            return Ok(assignments);
+        }
+    }
+}
+
+/// What follows UPDATE.
+pub(super) fn parse_update(parser: &mut Parser) -> Result<Statement, ParserError> {
+    let table = Name::parse(parser)?;
+    parser.expect("SET")?;
+    let assignments = parse_assignments(parser)?;
+    let filter = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
+    Ok(Statement::Update(Box::new(Update { table, assignments, filter })))
 }
 
 /// `(` opens the column list unless a query follows it.
@@ -37,14 +73,22 @@ fn at_column_list(parser: &Parser) -> bool {
             && matches!(word.value.as_str(), "SELECT" | "WITH" | "VALUES"))
 }
 
-fn parse_columns(parser: &mut Parser) -> Result<Vec<Name>, ParserError> {
+fn parse_columns(parser: &mut Parser) -> Result<Vec<UpsertColumn>, ParserError> {
     parser.expect_symbol("(")?;
-    let mut columns = vec![Name::parse(parser)?];
+    let mut columns = vec![parse_column(parser)?];
     while parser.accept_symbol(",") {
-        columns.push(Name::parse(parser)?);
+        columns.push(parse_column(parser)?);
     }
     parser.expect_symbol(")")?;
     Ok(columns)
+}
+
+/// A name, and the type of a dynamic column.
+fn parse_column(parser: &mut Parser) -> Result<UpsertColumn, ParserError> {
+    let name = Name::parse(parser)?;
+    let is_last = parser.at_symbol(",") || parser.at_symbol(")");
+    let dynamic = if is_last { None } else { Some(parse_type(parser)?) };
+    Ok(UpsertColumn { name, dynamic })
 }
 
 fn parse_rows(parser: &mut Parser) -> Result<Vec<Vec<Expr>>, ParserError> {

@@ -1,38 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CREATE and DROP of tables and sequences.
+//! CREATE and DROP.
 
-use basalt_model::{SortOrder, SqlType};
+use basalt_model::SortOrder;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::cursor::Cursor;
+use super::parse_expr;
 use super::statement::{ColumnDef, CreateSequence, CreateTable, Name, OptionDef, Statement};
+use super::types::parse_type;
+use super::view::parse_create_view;
 
 /// What follows CREATE.
 pub(super) fn parse_create(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("SEQUENCE") {
         return parse_create_sequence(parser);
     }
+    if parser.accept("VIEW") {
+        return parse_create_view(parser);
+    }
+    if parser.accept("SCHEMA") {
+        let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
+        return Ok(Statement::CreateSchema { name: parser.name_part()?, if_not_exists });
+    }
     let immutable = parser.accept("IMMUTABLE");
     if parser.accept("TABLE") {
         return parse_create_table(parser, immutable);
     }
-    parser.expected("TABLE or SEQUENCE", parser.peek_token())
+    parser.expected("TABLE, VIEW, SEQUENCE or SCHEMA", parser.peek_token())
 }
 
 /// What follows DROP.
 pub(super) fn parse_drop(parser: &mut Parser) -> Result<Statement, ParserError> {
-    let sequence = parser.accept("SEQUENCE");
-    if !sequence && !parser.accept("TABLE") {
-        return parser.expected("TABLE or SEQUENCE", parser.peek_token());
-    }
+    let kinds = ["TABLE", "VIEW", "SEQUENCE", "SCHEMA"];
+    let Some(kind) = kinds.into_iter().find(|kind| parser.accept(kind)) else {
+        return parser.expected("TABLE, VIEW, SEQUENCE or SCHEMA", parser.peek_token());
+    };
     let if_exists = parser.accept_all(&["IF", "EXISTS"]);
+    if kind == "SCHEMA" {
+        return Ok(Statement::DropSchema { name: parser.name_part()?, if_exists });
+    }
     let name = Name::parse(parser)?;
-    Ok(if sequence {
-        Statement::DropSequence { name, if_exists }
-    } else {
-        parser.accept("CASCADE");
-        Statement::DropTable { name, if_exists }
+    Ok(match kind {
+        "SEQUENCE" => Statement::DropSequence { name, if_exists },
+        "VIEW" => Statement::DropView { name, if_exists, cascade: parser.accept("CASCADE") },
+        _ => Statement::DropTable { name, if_exists, cascade: parser.accept("CASCADE") },
     })
 }
 
@@ -54,9 +66,9 @@ fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement,
     })))
 }
 
-type KeyDef = Vec<(String, SortOrder)>;
+pub(super) type KeyDef = Vec<(String, SortOrder)>;
 
-fn parse_columns(parser: &mut Parser) -> Result<(Vec<ColumnDef>, Option<KeyDef>), ParserError> {
+pub(super) fn parse_columns(parser: &mut Parser) -> Result<(Vec<ColumnDef>, Option<KeyDef>), ParserError> {
     let mut columns = vec![];
     let mut primary_key = None;
     parser.expect_symbol("(")?;
@@ -109,7 +121,7 @@ fn parse_sort_order(parser: &mut Parser) -> SortOrder {
     SortOrder::Asc
 }
 
-fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError> {
+pub(super) fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError> {
     let name = Name::parse(parser)?;
     let sql_type = parse_type(parser)?;
     let mut column = ColumnDef { name, sql_type, nullable: None, primary_key: None, default: None };
@@ -119,7 +131,7 @@ fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError> {
         } else if parser.accept("NULL") {
             column.nullable = Some(true);
         } else if parser.accept("DEFAULT") {
-            column.default = Some(parser.parse_expr()?.to_string());
+            column.default = Some(parse_expr(parser)?);
         } else if parser.accept_all(&["PRIMARY", "KEY"]) {
             column.primary_key = Some(parse_sort_order(parser));
         } else {
@@ -128,75 +140,7 @@ fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError> {
     }
 }
 
-/// A type by Phoenix's name, or by the SQL standard's where Phoenix has no name of its own for it.
-fn parse_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
-    use SqlType::*;
-    let start = parser.peek_token();
-    let word = parser.name_part()?;
-    let sql_type = match word.as_str() {
-        "TINYINT" => TinyInt,
-        "SMALLINT" => SmallInt,
-        "INTEGER" | "INT" => Integer,
-        "BIGINT" | "LONG" => BigInt,
-        "UNSIGNED_TINYINT" => UnsignedTinyInt,
-        "UNSIGNED_SMALLINT" => UnsignedSmallInt,
-        "UNSIGNED_INT" => UnsignedInt,
-        "UNSIGNED_LONG" => UnsignedLong,
-        "FLOAT" | "REAL" => Float,
-        "DOUBLE" => {
-            parser.accept("PRECISION");
-            Double
-        }
-        "UNSIGNED_FLOAT" => UnsignedFloat,
-        "UNSIGNED_DOUBLE" => UnsignedDouble,
-        "DECIMAL" | "NUMERIC" | "DEC" => Decimal(parse_precision(parser)?),
-        "BOOLEAN" | "BOOL" => Boolean,
-        "DATE" => Date,
-        "TIME" => Time,
-        "TIMESTAMP" => Timestamp,
-        "UNSIGNED_DATE" => UnsignedDate,
-        "UNSIGNED_TIME" => UnsignedTime,
-        "UNSIGNED_TIMESTAMP" => UnsignedTimestamp,
-        "CHAR" | "CHARACTER" => Char(parse_length(parser)?.unwrap_or(0)),
-        "VARCHAR" | "TEXT" => Varchar(parse_length(parser)?),
-        "BINARY" => Binary(parse_length(parser)?.unwrap_or(0)),
-        "VARBINARY" => Varbinary(parse_length(parser)?),
-        _ => return parser.expected("a type", start),
-    };
-    if parser.at("ARRAY") || parser.peek_token_ref().token == Token::LBracket {
-        return parser.expected("no array; array columns are not supported yet", parser.peek_token());
-    }
-    Ok(sql_type)
-}
-
-fn parse_length(parser: &mut Parser) -> Result<Option<u32>, ParserError> {
-    if !parser.accept_symbol("(") {
-        return Ok(None);
-    }
-    let start = parser.peek_token();
-    let length = parser.signed_integer()?;
-    parser.expect_symbol(")")?;
-    match u32::try_from(length) {
-        Ok(length) if length > 0 => Ok(Some(length)),
-        _ => parser.expected("a length of at least 1", start),
-    }
-}
-
-fn parse_precision(parser: &mut Parser) -> Result<Option<(u8, i8)>, ParserError> {
-    if !parser.accept_symbol("(") {
-        return Ok(None);
-    }
-    let start = parser.peek_token();
-    let precision = parser.signed_integer()?;
-    let scale = if parser.accept_symbol(",") { parser.signed_integer()? } else { 0 };
-    parser.expect_symbol(")")?;
-    match (u8::try_from(precision), i8::try_from(scale)) {
-        (Ok(precision @ 1..=38), Ok(scale @ 0..=38)) => Ok(Some((precision, scale))),
-        _ => parser.expected("a precision of 1 to 38 and a scale of 0 to 38", start),
-    }
-}
-
-fn parse_options(parser: &mut Parser) -> Result<Vec<OptionDef>, ParserError> {
+pub(super) fn parse_options(parser: &mut Parser) -> Result<Vec<OptionDef>, ParserError> {
     let mut options = vec![];
     while matches!(&parser.peek_token_ref().token, Token::Word(_)) && !parser.at("SPLIT") {
         let name = Name::parse(parser)?;

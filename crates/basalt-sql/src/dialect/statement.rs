@@ -30,10 +30,26 @@ pub(crate) enum Statement {
     Upsert(Upsert),
     /// DELETE FROM.
     Delete(Box<Delete>),
+    /// UPDATE.
+    Update(Box<Update>),
+    /// TRUNCATE TABLE.
+    Truncate { table: Name },
     /// CREATE TABLE.
     CreateTable(Box<CreateTable>),
     /// DROP TABLE.
-    DropTable { name: Name, if_exists: bool },
+    DropTable { name: Name, if_exists: bool, cascade: bool },
+    /// CREATE VIEW.
+    CreateView(Box<CreateView>),
+    /// DROP VIEW.
+    DropView { name: Name, if_exists: bool, cascade: bool },
+    /// ALTER TABLE and ALTER VIEW.
+    Alter(Box<Alter>),
+    /// CREATE SCHEMA.
+    CreateSchema { name: String, if_not_exists: bool },
+    /// DROP SCHEMA.
+    DropSchema { name: String, if_exists: bool },
+    /// USE; `None` for USE DEFAULT.
+    Use { schema: Option<String> },
     /// CREATE SEQUENCE.
     CreateSequence(CreateSequence),
     /// DROP SEQUENCE.
@@ -44,6 +60,53 @@ pub(crate) enum Statement {
     ShowTables { schema: Option<String>, like: Option<String> },
     /// DESCRIBE.
     Describe { table: Name },
+}
+
+impl Statement {
+    /// Puts the schema before names of tables and sequences that have none. Those inside of queries are left to the
+    /// planner.
+    pub(crate) fn qualify(&mut self, schema: &str) {
+        let qualify = |name: &mut Name| {
+            name.schema.get_or_insert_with(|| schema.to_owned());
+        };
+        match self {
+            Self::Query(_) | Self::CreateSchema { .. } | Self::DropSchema { .. } | Self::Use { .. } => {}
+            Self::ShowTables { schema: shown, .. } => {
+                shown.get_or_insert_with(|| schema.to_owned());
+            }
+            Self::Explain { statement, .. } => statement.qualify(schema),
+            Self::CreateView(view) => {
+                qualify(&mut view.name);
+                view.base.iter_mut().for_each(qualify);
+            }
+            Self::Upsert(Upsert { table, .. })
+            | Self::Truncate { table }
+            | Self::Describe { table }
+            | Self::DropTable { name: table, .. }
+            | Self::DropView { name: table, .. }
+            | Self::DropSequence { name: table, .. }
+            | Self::CreateSequence(CreateSequence { name: table, .. }) => qualify(table),
+            Self::Update(update) => qualify(&mut update.table),
+            Self::Delete(delete) => qualify(&mut delete.table),
+            Self::CreateTable(table) => qualify(&mut table.name),
+            Self::Alter(alter) => qualify(&mut alter.name),
+        }
+    }
+
+    /// What a statement defines or drops.
+    pub(crate) fn defined(&self) -> Option<&Name> {
+        match self {
+            Self::CreateTable(table) => Some(&table.name),
+            Self::CreateView(view) => Some(&view.name),
+            Self::Alter(alter) => Some(&alter.name),
+            Self::Truncate { table: name }
+            | Self::DropTable { name, .. }
+            | Self::DropView { name, .. }
+            | Self::DropSequence { name, .. }
+            | Self::CreateSequence(CreateSequence { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// `[schema.]name` of a table or sequence, or `[family.]name` of a column.
@@ -88,9 +151,40 @@ pub(crate) struct Upsert {
     /// The table.
     pub(crate) table: Name,
     /// The columns listed; `None` for all in declared order.
-    pub(crate) columns: Option<Vec<Name>>,
+    pub(crate) columns: Option<Vec<UpsertColumn>>,
     /// The rows.
     pub(crate) source: UpsertSource,
+    /// What happens to rows that are there.
+    pub(crate) on_duplicate: Option<OnDuplicate>,
+}
+
+/// A column of an UPSERT.
+#[derive(Debug, Clone)]
+pub(crate) struct UpsertColumn {
+    /// Family and name.
+    pub(crate) name: Name,
+    /// The type of a dynamic column.
+    pub(crate) dynamic: Option<SqlType>,
+}
+
+/// ON DUPLICATE KEY.
+#[derive(Debug, Clone)]
+pub(crate) enum OnDuplicate {
+    /// IGNORE: they stay as they are.
+    Ignore,
+    /// UPDATE: these columns get new values, computed from the row as it is.
+    Update(Vec<(Name, Expr)>),
+}
+
+/// UPDATE table SET column = expr, .. [WHERE ..].
+#[derive(Debug, Clone)]
+pub(crate) struct Update {
+    /// The table.
+    pub(crate) table: Name,
+    /// Columns and their new values.
+    pub(crate) assignments: Vec<(Name, Expr)>,
+    /// Which rows; `None` for all.
+    pub(crate) filter: Option<Expr>,
 }
 
 /// Where the rows of an UPSERT come from.
@@ -134,6 +228,47 @@ pub(crate) struct CreateTable {
     pub(crate) split: bool,
 }
 
+/// CREATE VIEW.
+#[derive(Debug, Clone)]
+pub(crate) struct CreateView {
+    /// The view.
+    pub(crate) name: Name,
+    /// IF NOT EXISTS.
+    pub(crate) if_not_exists: bool,
+    /// Columns of its own.
+    pub(crate) columns: Vec<ColumnDef>,
+    /// CONSTRAINT .. PRIMARY KEY (..), of a view over cells.
+    pub(crate) primary_key: Option<Vec<(String, SortOrder)>>,
+    /// The table or view that it selects from; none for a view over cells.
+    pub(crate) base: Option<Name>,
+    /// Which rows.
+    pub(crate) condition: Option<Expr>,
+    /// Trailing options.
+    pub(crate) options: Vec<OptionDef>,
+}
+
+/// ALTER TABLE or ALTER VIEW.
+#[derive(Debug, Clone)]
+pub(crate) struct Alter {
+    /// VIEW was written.
+    pub(crate) view: bool,
+    /// The table or view.
+    pub(crate) name: Name,
+    /// What changes.
+    pub(crate) change: AlterChange,
+}
+
+/// What ALTER changes.
+#[derive(Debug, Clone)]
+pub(crate) enum AlterChange {
+    /// ADD columns.
+    Add { if_not_exists: bool, columns: Vec<ColumnDef>, options: Vec<OptionDef> },
+    /// DROP COLUMN.
+    Drop { if_exists: bool, columns: Vec<Name> },
+    /// SET options.
+    Set { options: Vec<OptionDef> },
+}
+
 /// One column of CREATE TABLE.
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnDef {
@@ -145,8 +280,8 @@ pub(crate) struct ColumnDef {
     pub(crate) nullable: Option<bool>,
     /// PRIMARY KEY [ASC|DESC] on the column itself.
     pub(crate) primary_key: Option<SortOrder>,
-    /// DEFAULT was written.
-    pub(crate) default: Option<String>,
+    /// DEFAULT.
+    pub(crate) default: Option<Expr>,
 }
 
 /// `[family.]option = value`.

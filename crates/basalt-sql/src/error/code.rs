@@ -46,6 +46,8 @@ codes! {
     AMBIGUOUS_COLUMN = 502, "42702";
     /// No such column.
     COLUMN_NOT_FOUND = 504, "42703";
+    /// A change of a view that takes none.
+    READ_ONLY = 505, "42000";
     /// CREATE TABLE without a primary key.
     PRIMARY_KEY_MISSING = 509, "42888";
     /// DROP COLUMN of a key column.
@@ -60,6 +62,12 @@ codes! {
     UNWANTED_TOKEN = 603, "42P00";
     /// Another token than expected.
     MISMATCHED_TOKEN = 604, "42P00";
+    /// No such schema.
+    SCHEMA_NOT_FOUND = 722, "43M05";
+    /// The schema is there already.
+    SCHEMA_EXISTS = 721, "42M04";
+    /// A schema that still has tables.
+    SCHEMA_NOT_EMPTY = 723, "43M06";
     /// A qualifier that is neither table nor family.
     FAMILY_NOT_FOUND = 1001, "42I01";
     /// A key column with a family.
@@ -68,8 +76,12 @@ codes! {
     KEY_ORDER = 1004, "42J02";
     /// VARBINARY before another key column.
     VARBINARY_IN_KEY = 1005, "42J03";
+    /// A column that comes to a key later and is not nullable.
+    APPENDED_KEY = 1006, "42J04";
     /// A NOT NULL column outside the key, or a column twice in the key.
     INVALID_NOT_NULL = 1007, "42K01";
+    /// A table or view that others are over.
+    HAS_VIEWS = 1010, "42M01";
     /// No such table.
     TABLE_NOT_FOUND = 1012, "42M03";
     /// The table is there already.
@@ -84,6 +96,10 @@ codes! {
     ONLY_AGGREGATE_IN_HAVING = 1019, "42Y26";
     /// Another number of values than columns.
     VALUE_COUNT = 1020, "42Y60";
+    /// SALT_BUCKETS outside of 0 to 256.
+    SALT_BUCKETS = 1021, "42Y80";
+    /// A column that a view fixes.
+    VIEW_COLUMN = 1046, "43A03";
     /// The sequence is there already.
     SEQUENCE_EXISTS = 1200, "42Z00";
     /// No such sequence.
@@ -104,6 +120,8 @@ codes! {
     SEQUENCE_INCREMENT_ZERO = 1214, "42Z14";
     /// NEXT n VALUES FOR a cycling sequence.
     SEQUENCE_BULK_CYCLE = 1216, "42Z16";
+    /// ON DUPLICATE KEY UPDATE of a key column.
+    KEY_UPDATED = 1218, "42Z18";
     /// No such function.
     FUNCTION_NOT_FOUND = 6001, "42F01";
 }

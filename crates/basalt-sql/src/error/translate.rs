@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
 use super::{ErrorKind, Position, SqlError, code, nearest};
-use crate::dialect::TokenMap;
+use crate::dialect::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE, NO_WILDCARD, TokenMap};
 
 /// sqlparser puts the position into the text: `Expected: x, found: y at Line: 1, Column: 5`.
 pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
@@ -22,8 +22,17 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
     };
     let (message, position) = split_position(&text);
     let message = readable_expectation(message);
-    let code = if message.ends_with("found the end of the statement") {
+    let expects = |what: &str| message.starts_with(&format!("expected {what}, found"));
+    let code = if message.ends_with("found the end of the statement") || expects(NO_WILDCARD) {
         code::MISMATCHED_TOKEN
+    } else if expects(NO_TYPE) {
+        code::ILLEGAL_DATA
+    } else if expects(NO_LENGTH) {
+        code::MISSING_LENGTH
+    } else if expects(BAD_LENGTH) {
+        code::NONPOSITIVE_LENGTH
+    } else if expects(BAD_PRECISION) {
+        code::DECIMAL_PRECISION
     } else if message.starts_with("expected the end of the statement") {
         code::MISSING_TOKEN
     } else {
@@ -243,6 +252,16 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
                 .suggest(nearest(qualifier, tables.iter().map(|table| table.table())))
                 .at(tokens.find(qualifier));
             }
+            let in_family = format!(".{}", field.name);
+            if qualifier.is_none()
+                && valid_fields.iter().filter(|column| column.name().ends_with(&in_family)).count() > 1
+            {
+                let message = format!(
+                    "column {} is in more than one column family; write it with its family",
+                    field.name
+                );
+                return SqlError::coded(code::AMBIGUOUS_COLUMN, message).at(tokens.find(&field.name));
+            }
             SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {} does not exist", field.flat_name()))
                 .suggest(nearest(&field.name, known))
                 .at(tokens.find(&field.name))
@@ -315,6 +334,7 @@ fn is_type_mismatch(text: &str) -> bool {
         "Invalid comparison operation",
         "There isn't a common type",
         "requires a boolean expression",
+        "no common type",
     ]
     .iter()
     .any(|part| text.contains(part))

@@ -20,13 +20,12 @@ use regex::Regex;
 use super::plain::{Plain, constant_text, count, is_text, texts};
 
 /// The planner's functions that may make an empty text of one that is not.
-pub(super) const MAY_BE_EMPTY: [&str; 16] = [
+pub(super) const MAY_BE_EMPTY: [&str; 15] = [
     "btrim",
     "concat",
     "initcap",
     "left",
     "lower",
-    "lpad",
     "ltrim",
     "repeat",
     "replace",
@@ -47,6 +46,20 @@ pub(crate) fn substr() -> ScalarUDF {
         Ok([vec![DataType::Utf8], vec![DataType::Int64; found.len() - 1]].concat())
     };
     Plain::function("substr", coerce, |_| DataType::Utf8, run_substr)
+}
+
+/// Characters that LPAD makes at most.
+const PADDED_MAX: i64 = 1 << 20;
+
+/// LPAD(s, length[, fill]): cut to the length, or filled from the left. NULL is filled wholly.
+pub(crate) fn lpad() -> ScalarUDF {
+    let coerce = |name: &str, found: &[DataType]| {
+        count(name, found, 2, 3)?;
+        texts(name, &found[..1], 1, 1)?;
+        texts(name, &found[2..], 0, 1)?;
+        Ok([vec![DataType::Utf8, DataType::Int64], vec![DataType::Utf8; found.len() - 2]].concat())
+    };
+    Plain::function("lpad", coerce, |_| DataType::Utf8, run_lpad)
 }
 
 /// REGEXP_SUBSTR(s, pattern[, start]): the first match from `start` on, counted from 1.
@@ -109,6 +122,35 @@ fn run_substr(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     })
 }
 
+fn run_lpad(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let rows = args.number_rows;
+    let texts = args.args[0].to_array(rows)?;
+    let lengths = args.args[1].to_array(rows)?;
+    let fills = args.args.get(2).map(|fill| fill.to_array(rows)).transpose()?;
+    let mut built = StringBuilder::new();
+    for row in 0..rows {
+        let fill = match &fills {
+            None => Some(" "),
+            Some(fills) => fills.is_valid(row).then(|| fills.as_string::<i32>().value(row)),
+        };
+        let text = if texts.is_valid(row) { texts.as_string::<i32>().value(row) } else { "" };
+        let padded = match (number(&lengths, row), fill.filter(|fill| !fill.is_empty())) {
+            (Some(length @ 0..=PADDED_MAX), Some(fill)) => Some(padded(text, length as usize, fill)),
+            (Some(length), Some(_)) if length > PADDED_MAX => {
+                return exec_err!("LPAD makes at most {PADDED_MAX} characters, not {length}");
+            }
+            _ => None,
+        };
+        built.append_option(padded.filter(|padded| !padded.is_empty()));
+    }
+    Ok(ColumnarValue::Array(Arc::new(built.finish())))
+}
+
+fn padded(text: &str, length: usize, fill: &str) -> String {
+    let missing = length.saturating_sub(text.chars().count());
+    fill.chars().cycle().take(missing).chain(text.chars()).take(length).collect()
+}
+
 /// Counted in characters from 1; 0 is 1; negative counts from the end and is NULL beyond the beginning.
 fn part(text: &str, start: i64, length: Option<i64>) -> Option<String> {
     let skipped = match start {
@@ -123,7 +165,8 @@ fn part(text: &str, start: i64, length: Option<i64>) -> Option<String> {
     Some(text.chars().skip(skipped).take(taken).collect())
 }
 
-fn pattern(args: &ScalarFunctionArgs) -> Result<Option<Regex>> {
+/// Argument 1 as a regular expression.
+pub(super) fn pattern(args: &ScalarFunctionArgs) -> Result<Option<Regex>> {
     let Some(text) = constant_text(args, 1, "a pattern")? else { return Ok(None) };
     match Regex::new(&text) {
         Ok(pattern) => Ok(Some(pattern)),

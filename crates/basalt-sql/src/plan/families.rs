@@ -22,6 +22,12 @@ pub(super) fn resolve(query: &mut Query, planning: &Planning) {
     let _ = query.visit(&mut Rewriter { names, tables });
 }
 
+/// Rewrites the columns of an expression over one table.
+pub(super) fn resolve_expr(expr: &mut Expr, table: &Arc<BasaltTable>) {
+    let names = HashSet::from([table.descriptor.name.name.clone()]);
+    let _ = expr.visit(&mut Rewriter { names, tables: vec![Arc::clone(table)] });
+}
+
 /// Collects the tables and aliases of a query.
 struct Relations<'a> {
     planning: &'a Planning,
@@ -44,7 +50,8 @@ impl VisitorMut for Relations<'_> {
             name.0.iter().filter_map(|part| part.as_ident()).map(|part| part.value.clone()).collect();
         if let Some(last) = parts.pop() {
             self.names.insert(last.clone());
-            let name = Name { schema: parts.pop(), name: last };
+            let schema = parts.pop().or_else(|| self.planning.schema.clone());
+            let name = Name { schema, name: last };
             // Names of common table expressions are no tables; the planner reports what does not exist.
             self.tables.extend(self.planning.table(&name.table()).ok());
         }

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Phrases of the dialect that the planner has in other words: `''` is NULL, `FETCH FIRST n ROWS ONLY` is LIMIT,
-//! `x > ANY (SELECT ..)` and `x > ALL (SELECT ..)` ask whether rows exist.
+//! `x > ANY (SELECT ..)` and `x > ALL (SELECT ..)` ask whether rows exist, `x > ANY (array)` is a call.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, LimitClause, Query, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Value,
+    VisitMut, VisitorMut,
 };
 
+use super::aggregates;
 use crate::dialect;
+use crate::functions::{ALL_OF, ANY_OF, BASE62};
 
 /// Rewrites a query.
 pub(super) fn rewrite(query: &mut Query) {
     let _ = query.visit(&mut Phrases);
+}
+
+/// Rewrites an expression.
+pub(super) fn rewrite_expr(expr: &mut Expr) {
+    let _ = expr.visit(&mut Phrases);
 }
 
 struct Phrases;
@@ -42,11 +50,45 @@ impl VisitorMut for Phrases {
         {
             value.value = Value::Null;
         }
-        if let Some(rewritten) = quantified(expr) {
+        let rewritten = quantified(expr).or_else(|| aggregates::rewrite(expr)).or_else(|| coded(expr));
+        let rewritten = rewritten.or_else(|| renamed(expr));
+        if let Some(rewritten) = rewritten {
             *expr = rewritten;
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `ENCODE(n, 'BASE62')`, which is not among the planner's formats; their names are in lower case there.
+fn coded(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(function) = expr else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(format))),
+    ] = list.args.as_slice()
+    else {
+        return None;
+    };
+    let Value::SingleQuotedString(format) = &format.value else { return None };
+    let text = match (function.name.to_string().as_str(), format.to_lowercase()) {
+        ("ENCODE", lower) if lower == "base62" => format!("\"{BASE62}\"({value})"),
+        (name @ ("ENCODE" | "DECODE"), lower) if lower != *format => format!("{name}({value}, '{lower}')"),
+        _ => return None,
+    };
+    dialect::parse_condition(&text).ok()
+}
+
+/// LOG(n, base), which the planner takes the other way round, and SIGN, which has another name there.
+fn renamed(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(function) = expr else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let text = match (function.name.to_string().as_str(), list.args.as_slice()) {
+        ("LOG", [n, base]) => format!("LOG({base}, {n})"),
+        ("SIGN", [n]) => format!("CAST(SIGNUM({n}) AS INTEGER)"),
+        _ => return None,
+    };
+    dialect::parse_condition(&text).ok()
 }
 
 /// A comparison with ANY or ALL rows of a subquery, as a question whether such a row, or one that is otherwise, exists.
@@ -56,7 +98,10 @@ fn quantified(expr: &Expr) -> Option<Expr> {
         Expr::AllOp { left, compare_op, right } => (left, compare_op, right, true),
         _ => return None,
     };
-    let Expr::Subquery(subquery) = right.as_ref() else { return None };
+    let Expr::Subquery(subquery) = right.as_ref() else {
+        let function = if all { ALL_OF } else { ANY_OF };
+        return dialect::parse_condition(&format!("\"{function}\"('{op}', {left}, {right})")).ok();
+    };
     let same = matches!(op, BinaryOperator::Eq) && !all;
     let text = if same {
         format!("{left} IN ({subquery})")

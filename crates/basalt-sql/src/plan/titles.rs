@@ -4,8 +4,8 @@
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Query, Select, SelectItem, SetExpr, UnaryOperator, Value,
+    AccessExpr, BinaryOperator, CaseWhen, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, Query, Select, SelectItem, SetExpr, Subscript, UnaryOperator, Value,
 };
 
 use crate::dialect::{CURRENT_VALUE, NEXT_VALUE};
@@ -118,6 +118,16 @@ fn text(expr: &Expr) -> String {
             case(operand.as_deref(), conditions, else_result.as_deref())
         }
         Expr::Function(function) => call(function),
+        Expr::CompoundFieldAccess { root, access_chain } => match access_chain.as_slice() {
+            [AccessExpr::Subscript(Subscript::Index { index })] => {
+                format!("ARRAY_ELEM({}, {})", text(root), text(index))
+            }
+            _ => expr.to_string(),
+        },
+        Expr::Array(array) => {
+            let elements: Vec<_> = array.elem.iter().map(text).collect();
+            format!("ARRAY[{}]", elements.join(","))
+        }
         Expr::Substring { expr, substring_from, substring_for, .. } => {
             let arguments = [Some(expr), substring_from.as_ref(), substring_for.as_ref()];
             let arguments: Vec<_> = arguments.into_iter().flatten().map(|argument| text(argument)).collect();

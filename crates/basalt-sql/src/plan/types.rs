@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
-    CharacterLength, DataType as SqlDataType, ExactNumberInfo, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType as SqlDataType, ExactNumberInfo, TimezoneInfo,
 };
 
 /// Phoenix's types; all others are left to the planner.
@@ -34,6 +34,9 @@ fn phoenix_type(sql_type: &SqlDataType) -> Option<SqlType> {
         S::Timestamp(None, TimezoneInfo::None) => SqlType::Timestamp,
         S::Char(_) | S::Character(_) | S::Varchar(_) | S::Text => SqlType::Varchar(length(sql_type)),
         S::Binary(_) | S::Varbinary(_) => SqlType::Varbinary(None),
+        S::Array(ArrayElemTypeDef::SquareBracket(element, _)) => {
+            SqlType::Array(phoenix_type(element)?.as_element()?)
+        }
         S::Custom(name, arguments) if arguments.is_empty() => match name.to_string().as_str() {
             "UNSIGNED_TINYINT" => SqlType::UnsignedTinyInt,
             "UNSIGNED_SMALLINT" => SqlType::UnsignedSmallInt,

@@ -11,7 +11,7 @@ use std::task::Poll;
 
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
-use basalt_model::{KeyRange, SortOrder, TableDescriptor, TableId, TableSchema};
+use basalt_model::{KeyRange, SortOrder, SqlType, TableDescriptor, TableId, TableSchema};
 use basalt_store::Snapshot;
 use basalt_store::read::{ReadCounters, RowBatch, RowRequest, RowScan};
 use bytes::Bytes;
@@ -161,6 +161,9 @@ fn key_ordering(schema: &TableSchema, columns: &[ColumnRef]) -> Option<Vec<Physi
     let mut ordering = vec![];
     for (index, key) in schema.key.iter().enumerate() {
         let Some(at) = columns.iter().position(|column| *column == ColumnRef::Key(index)) else { break };
+        if matches!(key.sql_type, SqlType::Array(_)) {
+            break;
+        }
         let expr: Arc<dyn PhysicalExpr> = Arc::new(Column::new(&key.name, at));
         // NULL sorts first in a row key, whichever the order of the column.
         let options = SortOptions { descending: key.order == SortOrder::Desc, nulls_first: true };

@@ -193,8 +193,13 @@ impl Compiler<'_> {
         Some(Predicate::Within(column, vec![ValueRange { low, high }]))
     }
 
+    /// A column whose values are those that are stored: not one whose missing cells stand for a default.
     fn column(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<ColumnRef> {
-        expr.downcast_ref::<Column>().and_then(|column| self.columns.get(column.index())).copied()
+        let column = *self.columns.get(expr.downcast_ref::<Column>()?.index())?;
+        match column {
+            ColumnRef::Column(index) if self.table.columns[index].default_value.is_some() => None,
+            column => Some(column),
+        }
     }
 
     /// A literal as the column stores it.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use basalt_model::schema::ColumnRef;
 use datafusion::arrow::array::{ArrayRef, new_null_array};
 use datafusion::arrow::compute::concat;
-use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, lit};
@@ -17,9 +17,12 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value};
 
+use super::{duplicate, fixed};
 use crate::coerce::coerce;
+use crate::constant::one_row;
+use crate::dialect::OnDuplicate;
 use crate::error::{SqlError, code};
-use crate::ingest::{RowAssembler, RowRefusal, RowWriter};
+use crate::ingest::{RowAssembler, RowRefusal, RowWriter, fill, find_column};
 use crate::plan::Planning;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Call};
@@ -27,15 +30,17 @@ use crate::sequence::{self, Call};
 /// Writes the rows as one atomic batch.
 pub(super) fn upsert_values(
     planning: &Planning,
-    table: &BasaltTable,
+    table: &Arc<BasaltTable>,
     columns: Vec<ColumnRef>,
     rows: Vec<Vec<SqlExpr>>,
+    on_duplicate: Option<&OnDuplicate>,
 ) -> Result<u64, SqlError> {
     let width = columns.len();
     if let Some((index, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != width) {
         let message = format!("row {} has {} values; the first row has {width}", index + 1, row.len());
         return Err(SqlError::coded(code::VALUE_COUNT, message));
     }
+    check_fixed(table, &columns, &rows)?;
     planning.progress.enter("writing");
     let mut evaluator = Evaluator::new(planning)?;
     let count = rows.len();
@@ -60,12 +65,31 @@ pub(super) fn upsert_values(
         })?;
         arrays.push(array);
     }
-    let mut assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, false)?;
+    let constants = fill(planning, table, &columns)?;
+    let descriptor = Arc::clone(&table.descriptor);
+    let mut assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
+    if let Some(on_duplicate) = on_duplicate {
+        return duplicate::write(planning, table, on_duplicate, &mut assembler, &arrays, count);
+    }
     let mut writer =
         RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
     assembler.add(&arrays, count, writer.batch()).map_err(|refusal| refusal.into_error(0, count == 1))?;
     writer.added(count as u64)?;
     writer.finish()
+}
+
+/// A column that a view fixes may be written as it is.
+fn check_fixed(table: &BasaltTable, columns: &[ColumnRef], rows: &[Vec<SqlExpr>]) -> Result<(), SqlError> {
+    let schema = table.table_schema();
+    for (name, value) in table.fixed_columns()? {
+        let column = find_column(schema, name.schema.as_deref(), &name.name)?;
+        if let Some(at) = columns.iter().position(|written| *written == column)
+            && rows.iter().any(|row| row[at].to_string() != value.to_string())
+        {
+            return Err(fixed(name, value));
+        }
+    }
+    Ok(())
 }
 
 /// The values of one column. Literals of one column are of one type as a rule; if not, each is coerced alone.
@@ -100,9 +124,7 @@ struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     fn new(planning: &'a Planning) -> Result<Self, SqlError> {
-        let options = RecordBatchOptions::new().with_row_count(Some(1));
-        let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
-            .map_err(|error| SqlError::internal(error.to_string()))?;
+        let row = one_row()?;
         Ok(Self { planning, empty: DFSchema::empty(), row, compiled: HashMap::new(), taken: vec![] })
     }
 
@@ -142,10 +164,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn compile(&self, planned: Expr) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
-        self.planning
-            .state
-            .create_physical_expr(planned, &self.empty)
-            .map_err(|error| self.planning.error(error))
+        self.planning.compile(planned, &self.empty)
     }
 
     fn evaluate(&self, compiled: &Arc<dyn PhysicalExpr>) -> Result<ScalarValue, SqlError> {

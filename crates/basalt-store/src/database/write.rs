@@ -48,11 +48,22 @@ impl Database {
         durability: Durability,
         change: impl FnOnce(&[CellRun]) -> Result<Option<WriteBatch>>,
     ) -> Result<Option<Seq>> {
-        let table_and_row = (table, row);
+        self.update_rows(table, &[row], durability, |mut rows| change(&rows.pop().unwrap_or_default()))
+    }
+
+    /// As [`Database::update`], for several rows of a table at once: `change` sees the cells of each, in the order
+    /// in which they are named.
+    pub fn update_rows(
+        &self,
+        table: TableId,
+        rows: &[impl AsRef<[u8]>],
+        durability: Durability,
+        change: impl FnOnce(Vec<Vec<CellRun>>) -> Result<Option<WriteBatch>>,
+    ) -> Result<Option<Seq>> {
         let (seq, written) = self.read_modify_write(durability, |view| {
-            let (table, row) = table_and_row;
-            let current = read::row(view.shared, view.version, table, row, view.seq)?;
-            let batch = change(&current)?.unwrap_or_default();
+            let current = |row: &_| read::row(view.shared, view.version, table, AsRef::as_ref(row), view.seq);
+            let current = rows.iter().map(current).collect::<Result<Vec<_>>>()?;
+            let batch = change(current)?.unwrap_or_default();
             let written = !batch.is_empty();
             Ok((batch, written))
         })?;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//! ALTER TABLE and ALTER VIEW.
+
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+use super::cursor::Cursor;
+use super::definition::{parse_column, parse_options};
+use super::statement::{Alter, AlterChange, Name, Statement};
+
+/// What follows ALTER.
+pub(super) fn parse_alter(parser: &mut Parser) -> Result<Statement, ParserError> {
+    let view = parser.accept("VIEW");
+    if !view && !parser.accept("TABLE") {
+        return parser.expected("TABLE or VIEW", parser.peek_token());
+    }
+    let name = Name::parse(parser)?;
+    let change = if parser.accept("ADD") {
+        let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
+        let mut columns = vec![parse_column(parser)?];
+        while parser.accept_symbol(",") {
+            columns.push(parse_column(parser)?);
+        }
+        AlterChange::Add { if_not_exists, columns, options: parse_options(parser)? }
+    } else if parser.accept_all(&["DROP", "COLUMN"]) {
+        let if_exists = parser.accept_all(&["IF", "EXISTS"]);
+        let mut columns = vec![Name::parse(parser)?];
+        while parser.accept_symbol(",") {
+            columns.push(Name::parse(parser)?);
+        }
+        AlterChange::Drop { if_exists, columns }
+    } else if parser.accept("SET") {
+        AlterChange::Set { options: parse_options(parser)? }
+    } else {
+        return parser.expected("ADD, DROP COLUMN or SET", parser.peek_token());
+    };
+    Ok(Statement::Alter(Box::new(Alter { view, name, change })))
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tables that list what the database has: INFORMATION_SCHEMA.SCHEMATA, TABLES and COLUMNS, and SYSTEM.CATALOG with
+//! the columns of Phoenix's that have a meaning here. They are made for each statement that reads them.
+
+use std::sync::Arc;
+
+use basalt_model::schema::ColumnRef;
+use basalt_model::table::DEFAULT_NAMESPACE;
+use basalt_model::{SortOrder, TableName, TableSchema};
+use datafusion::arrow::array::{ArrayRef, Int32Array, StringArray};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::common::Result as PlanResult;
+use datafusion::datasource::MemTable;
+
+use super::Planning;
+use crate::catalog::{self, View};
+use crate::error::SqlError;
+
+/// The listing of this name.
+pub(super) fn find(planning: &Planning, name: &TableName) -> PlanResult<Option<Arc<dyn TableProvider>>> {
+    let batch = match (name.namespace.as_str(), name.name.as_str()) {
+        ("INFORMATION_SCHEMA", "SCHEMATA") => schemata(planning)?,
+        ("INFORMATION_SCHEMA", "TABLES") => tables(planning)?,
+        ("INFORMATION_SCHEMA", "COLUMNS") => columns(planning, &INFORMATION_COLUMNS)?,
+        ("SYSTEM", "CATALOG") => columns(planning, &CATALOG_COLUMNS)?,
+        _ => return Ok(None),
+    };
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
+    Ok(Some(Arc::new(table)))
+}
+
+/// A schema as SQL names it: none for the default one.
+fn schema_name(namespace: &str) -> Option<String> {
+    (namespace != DEFAULT_NAMESPACE).then(|| namespace.to_owned())
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> PlanResult<RecordBatch> {
+    let columns = columns.into_iter().map(|(name, column)| (name, column, true));
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}
+
+fn texts(values: impl IntoIterator<Item = Option<String>>) -> ArrayRef {
+    Arc::new(values.into_iter().collect::<StringArray>())
+}
+
+fn schemata(planning: &Planning) -> PlanResult<RecordBatch> {
+    let names = planning.engine.database().namespaces();
+    batch(vec![("SCHEMA_NAME", texts(names.iter().map(|name| Some(name.clone()))))])
+}
+
+/// A table or view.
+struct Listed {
+    name: TableName,
+    kind: &'static str,
+    schema: Option<TableSchema>,
+}
+
+fn listed(planning: &Planning) -> Result<Vec<Listed>, SqlError> {
+    let database = planning.engine.database();
+    let mut listed = vec![];
+    for (_, table) in database.tables() {
+        let views = View::all(&table)?;
+        if views.iter().all(|view| view.name != table.name) {
+            listed.push(Listed { name: table.name.clone(), kind: "TABLE", schema: table.schema.clone() });
+        }
+        for view in views {
+            let schema = catalog::find(database, &view.name)?.descriptor.schema.clone();
+            listed.push(Listed { name: view.name, kind: "VIEW", schema });
+        }
+    }
+    listed.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(listed)
+}
+
+fn tables(planning: &Planning) -> PlanResult<RecordBatch> {
+    let listed = listed(planning)?;
+    batch(vec![
+        ("TABLE_SCHEMA", texts(listed.iter().map(|table| schema_name(&table.name.namespace)))),
+        ("TABLE_NAME", texts(listed.iter().map(|table| Some(table.name.name.clone())))),
+        ("TABLE_TYPE", texts(listed.iter().map(|table| Some(table.kind.to_owned())))),
+    ])
+}
+
+/// What the two listings of columns call their parts.
+struct Titles {
+    schema: &'static str,
+    data_type: &'static str,
+    nullable: &'static str,
+    default: &'static str,
+}
+
+const INFORMATION_COLUMNS: Titles = Titles {
+    schema: "TABLE_SCHEMA",
+    data_type: "DATA_TYPE",
+    nullable: "IS_NULLABLE",
+    default: "COLUMN_DEFAULT",
+};
+const CATALOG_COLUMNS: Titles =
+    Titles { schema: "TABLE_SCHEM", data_type: "TYPE_NAME", nullable: "IS_NULLABLE", default: "COLUMN_DEF" };
+
+fn columns(planning: &Planning, titles: &Titles) -> PlanResult<RecordBatch> {
+    let mut rows: [Vec<Option<String>>; 8] = Default::default();
+    let (mut ordinals, mut key_parts) = (vec![], vec![]);
+    for Listed { name, kind, schema } in listed(planning)? {
+        let Some(schema) = schema else { continue };
+        for (ordinal, &column) in schema.declared_order().iter().enumerate() {
+            let (family, order, part) = match column {
+                ColumnRef::Key(index) => (None, Some(schema.key[index].order), Some(index as i32 + 1)),
+                ColumnRef::Column(index) => (Some(schema.columns[index].family.clone()), None, None),
+            };
+            let order = order.map(|order| if order == SortOrder::Desc { "D" } else { "A" }.to_owned());
+            let nullable = if schema.nullable(column) { "YES" } else { "NO" };
+            let values = [
+                schema_name(&name.namespace),
+                Some(name.name.clone()),
+                Some(kind.to_owned()),
+                Some(schema.name(column).to_owned()),
+                family,
+                Some(schema.sql_type(column).to_string()),
+                Some(nullable.to_owned()),
+                schema.default_sql(column).map(str::to_owned),
+            ];
+            rows.iter_mut().zip(values).for_each(|(rows, value)| rows.push(value));
+            ordinals.push(ordinal as i32 + 1);
+            key_parts.push((part, order));
+        }
+    }
+    let [schemas, names, kinds, columns, families, types, nullables, defaults] = rows.map(texts);
+    let parts: Int32Array = key_parts.iter().map(|(part, _)| *part).collect();
+    batch(vec![
+        (titles.schema, schemas),
+        ("TABLE_NAME", names),
+        ("TABLE_TYPE", kinds),
+        ("COLUMN_NAME", columns),
+        ("COLUMN_FAMILY", families),
+        ("ORDINAL_POSITION", Arc::new(Int32Array::from(ordinals))),
+        (titles.data_type, types),
+        (titles.nullable, nullables),
+        (titles.default, defaults),
+        ("KEY_SEQ", Arc::new(parts)),
+        ("KEY_ORDER", texts(key_parts.into_iter().map(|(_, order)| order))),
+    ])
+}

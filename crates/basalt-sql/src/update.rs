@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! UPDATE: an UPSERT of the rows that its condition selects, with their keys and the new values. The rows are read in
+//! the statement's snapshot and written as one atomic batch.
+
+use std::sync::Arc;
+
+use basalt_model::schema::ColumnRef;
+use datafusion::logical_expr::LogicalPlan;
+
+use crate::delete;
+use crate::dialect::Update;
+use crate::error::{SqlError, code};
+use crate::ingest::{RowAssembler, RowWriter, find_column};
+use crate::plan::Planning;
+use crate::upsert;
+
+/// Runs the statement; returns the number of rows.
+pub(crate) async fn update(planning: &Planning, statement: Update) -> Result<u64, SqlError> {
+    let table = planning.table(&statement.table.table())?;
+    let (plan, columns) = plan(planning, statement)?;
+    let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, vec![], false)?;
+    let writer = RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    upsert::upsert_query(planning, &plan, assembler, writer).await
+}
+
+/// The query that finds the rows and computes their values, and the columns that it gives.
+pub(crate) fn plan(
+    planning: &Planning,
+    statement: Update,
+) -> Result<(LogicalPlan, Vec<ColumnRef>), SqlError> {
+    let table = planning.table(&statement.table.table())?;
+    let fixed = table.fixed_columns()?;
+    let schema = table.table_schema();
+    let mut columns: Vec<ColumnRef> = (0..schema.key.len()).map(ColumnRef::Key).collect();
+    let mut values = vec![];
+    for (name, expr) in statement.assignments {
+        let position = planning.tokens().find(&name.name);
+        let column =
+            find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;
+        if matches!(column, ColumnRef::Key(_)) {
+            let message = format!(
+                "column {name} is in the primary key; write the row with UPSERT and delete the old one"
+            );
+            return Err(SqlError::coded(code::KEY_UPDATED, message).at(position));
+        }
+        if columns.contains(&column) {
+            return Err(SqlError::statement(format!("column {name} is set twice")).at(position));
+        }
+        if let Some((name, value)) = fixed.iter().find(|(fixed, _)| fixed.name == name.name) {
+            return Err(upsert::fixed(name, value).at(position));
+        }
+        columns.push(column);
+        values.push(expr);
+    }
+    // Columns that every write must name keep their values.
+    let kept = schema.declared_order().iter().filter(|&&column| !schema.nullable(column));
+    let kept: Vec<_> = kept.copied().filter(|column| !columns.contains(column)).collect();
+    let query = delete::row_query(schema, &statement.table, values, &kept, statement.filter, vec![], None)?;
+    columns.extend(kept);
+    Ok((planning.query(query)?, columns))
+}
