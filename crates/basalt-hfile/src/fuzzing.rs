@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::block::{BlockHeader, HEADER_LEN, block_in};
 use crate::bloom::{BloomKind, BloomReader};
-use crate::columnar::{self, Spare};
+use crate::columnar::{self, Held, Stored};
 use crate::compression::{Compression, decompress};
 use crate::encoded_block::{Content, EncodedBlock};
 use crate::encoding::{CellLayout, DecodeContext, Encoding, delta};
@@ -158,7 +158,7 @@ fn columnar_block(data: &[u8]) {
     let _ = encoded.decode_row(b"row");
     for column in 0..group.columns().count() {
         for vector in 0..group.vectors().min(3) {
-            let _ = group.column_vector(column, vector, &mut Spare::default());
+            let _ = Held::default().vector(&group, Stored::Column(column), vector).is_ok();
             let _ = group.vector_bounds(column, vector);
         }
     }

@@ -71,7 +71,7 @@ pub(crate) fn drop_table(
 pub(crate) fn truncate(planning: &Planning, name: &Name) -> Result<(), SqlError> {
     let database = planning.engine.database();
     catalog::find_table(database, &name.table())?;
-    database.truncate_table(&name.table())?;
+    database.truncate_table(&name.table(), true)?;
     Ok(())
 }
 

@@ -139,7 +139,7 @@ impl<'a> ArrayReader<'a> {
         let sql_type = SqlType::Array(element);
         let damaged = |what| TypeError::Bytes { sql_type, what };
         if let Some(width) = SqlType::from(element).fixed_width() {
-            if width == 0 || bytes.len() % width != 0 {
+            if width == 0 || !bytes.len().is_multiple_of(width) {
                 return Err(damaged("the length is no multiple of an element's"));
             }
             return Ok(Self { bytes, count: bytes.len() / width, layout: Layout::Fixed(width), sql_type });

@@ -47,7 +47,7 @@ fn bytes(hex: &str) -> Result<Vec<u8>> {
     if hex == "-" {
         return Ok(vec![]);
     }
-    ensure!(hex.is_ascii() && hex.len() % 2 == 0, "no hexadecimal digits: {hex}");
+    ensure!(hex.is_ascii() && hex.len().is_multiple_of(2), "no hexadecimal digits: {hex}");
     let pair = |at: usize| {
         u8::from_str_radix(&hex[at..at + 2], 16).with_context(|| format!("no hexadecimal digits: {hex}"))
     };

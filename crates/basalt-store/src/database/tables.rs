@@ -137,47 +137,6 @@ impl Database {
         shared.replace_version(id, None)
     }
 
-    /// Removes all rows of a table at once: a table of the same name, families and columns, and another id, takes its
-    /// place. Its files go when the last snapshot that shows them does.
-    pub fn truncate_table(&self, name: &TableName) -> Result<TableId> {
-        let shared = self.shared();
-        shared.check_writable()?;
-        let mut manifest = shared.manifest.lock();
-        let before = Arc::clone(shared.version().table(shared.version().table_named(name)?.id)?);
-        let (id, region) = (TableId(manifest.current().next_table), RegionId(manifest.current().next_region));
-        let entry = RegionEntry {
-            id: region,
-            table: id,
-            dir: layout::region_dir(name, region),
-            range: KeyRange::all(),
-            flushed_seq: shared.commit.visible(),
-            families: BTreeMap::new(),
-        };
-        manifest.change(|manifest| {
-            (manifest.next_table, manifest.next_region) = (id.0 + 1, region.0 + 1);
-            manifest.regions.retain(|region| region.table != before.id);
-            manifest.regions.push(entry.clone());
-            for table in manifest.tables.iter_mut().filter(|table| table.id == before.id) {
-                table.id = id;
-            }
-        })?;
-        let region = RegionVersion::new(region, id, entry.range, entry.dir.into());
-        let table =
-            TableVersion { id, descriptor: Arc::clone(&before.descriptor), regions: vec![Arc::new(region)] };
-        // As when a table is dropped.
-        let _sequencer = shared.commit.drain();
-        let version = shared.version();
-        shared.edit_version(|version| {
-            version.remove_table(before.id);
-            version.put_table(table);
-        });
-        for region in &version.table(before.id)?.regions {
-            region.all_files().for_each(|(_, file)| file.mark_obsolete());
-            shared.commit.release(region.memtable_bytes());
-        }
-        Ok(id)
-    }
-
     /// Gives a table another descriptor, name included. The files of families that it no longer has go when
     /// the last snapshot that shows them does.
     pub fn alter_table(&self, id: TableId, descriptor: TableDescriptor) -> Result<()> {

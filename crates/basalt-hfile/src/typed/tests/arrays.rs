@@ -105,6 +105,7 @@ pub(super) fn array(sql_type: SqlType, words: &[Option<u64>]) -> ArrayRef {
                 }
             })
         }))),
+        Array(_) => panic!("no words stand for arrays"),
         Decimal(declared) => {
             let (precision, scale) = declared.unwrap_or(DECIMAL_DEFAULT);
             let value = |w: u64| {
