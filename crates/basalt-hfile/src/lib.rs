@@ -60,4 +60,4 @@ pub use predicate::Predicate;
 pub use reader::{BlockExtent, HFileReader, VerifyFinding};
 pub use rows::{RowBlock, RowPart, Rows};
 pub use trailer::Trailer;
-pub use writer::{FileSummary, HFileWriter};
+pub use writer::{Background, FileSummary, HFileWriter};

@@ -26,6 +26,7 @@ use crate::key::{FlatKey, KEY_OVERHEAD};
 use crate::options::WriterOptions;
 use crate::trailer::Trailer;
 use crate::write_buffer::WriteBuffer;
+pub use group::Background;
 use group::GroupWriter;
 use stats::CellStats;
 
@@ -347,6 +348,7 @@ impl<W: FileWrite> HFileWriter<W> {
     /// As [`Self::finish`]; also gives the file back.
     pub fn finish_into(mut self) -> Result<(FileSummary, W)> {
         self.finish_group(false)?;
+        self.write_pending()?;
         if self.block_cells > 0 {
             self.write_data_block()?;
         }

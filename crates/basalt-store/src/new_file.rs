@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use basalt_hfile::{BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
+use basalt_hfile::{Background, BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
 use basalt_model::{CellRef, FamilyDescriptor, Seq, TableSchema};
 use parking_lot::Mutex;
 
@@ -44,6 +44,17 @@ pub(crate) struct NewFile {
     writer: Option<HFileWriter<Box<dyn StorageFile>>>,
     created_ms: i64,
     kept: bool,
+}
+
+/// A thread for each row group that is encoded while the next one gathers.
+#[derive(Debug)]
+struct EncodingThreads(Env);
+
+impl Background for EncodingThreads {
+    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+        // Without a thread the job is gone, which its writer notices.
+        let _ = self.0.spawner.spawn("basalt-encode", job);
+    }
 }
 
 impl FileFactory {
@@ -115,7 +126,9 @@ impl FamilyTarget {
         let options = WriterOptions { create_time_ms, file_number, with_seq, ..self.options.clone() };
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
         let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false };
-        new.writer = Some(HFileWriter::new(file, options).map_err(|error| new.explain(error))?);
+        let mut writer = HFileWriter::new(file, options).map_err(|error| new.explain(error))?;
+        writer.encode_in(Arc::new(EncodingThreads(new.env.clone())));
+        new.writer = Some(writer);
         Ok(new)
     }
 

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Blocks of COLUMNAR: cells are gathered until they fill a row group, which becomes one columnar block, or, if it
 //! is irregular, blocks written cell by cell.
+//!
+//! Encoding a row group is about half of the work of writing one. A caller that has threads lends them ([`Background`]):
+//! then one group is encoded while the next one gathers. The block is written when the group behind it is full, so that its
+//! place in the file is known all the time: nothing else is written in between.
 
+use std::fmt::Debug;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use basalt_model::{CellRef, FamilyLayout};
 
@@ -18,6 +24,22 @@ use crate::index::separator;
 use crate::key::FlatKey;
 use crate::options::WriterOptions;
 
+/// Threads that a writer may use.
+pub trait Background: Debug + Send + Sync {
+    /// Runs a job beside the caller. If it cannot, it drops the job.
+    fn run(&self, job: Box<dyn FnOnce() + Send>);
+}
+
+/// A block that is being encoded.
+struct Pending {
+    /// Where it will lie.
+    offset: u64,
+    block_key: Vec<u8>,
+    /// Bytes that it will come to, about.
+    size_bytes: usize,
+    encoded: Receiver<(Vec<u8>, Option<Compressor>)>,
+}
+
 /// The rows gathered so far, and how they are written.
 pub(super) struct GroupWriter {
     group: Group,
@@ -26,6 +48,8 @@ pub(super) struct GroupWriter {
     seal: Seal,
     rows_max: usize,
     bytes_max: usize,
+    background: Option<Arc<dyn Background>>,
+    pending: Option<Pending>,
 }
 
 impl GroupWriter {
@@ -49,16 +73,30 @@ impl GroupWriter {
             seal: Seal::of_file(options.file_number, options.create_time_ms),
             rows_max: options.block_rows as usize,
             bytes_max: options.columnar_bytes(),
+            background: None,
+            pending: None,
         }))
     }
 
     /// Bytes that the group will come to, about.
     pub(super) fn size_bytes(&self) -> usize {
-        self.group.size_bytes() / 2
+        self.group.size_bytes() / 2 + self.pending.as_ref().map_or(0, |pending| pending.size_bytes)
     }
 }
 
+fn lost() -> Error {
+    let source = std::io::Error::other("the thread that encoded a block ended without it");
+    Error::Io { file: "being written".into(), offset: 0, source }
+}
+
 impl<W: FileWrite> HFileWriter<W> {
+    /// Lends threads to a writer of COLUMNAR; others need none.
+    pub fn encode_in(&mut self, background: Arc<dyn Background>) {
+        if let Some(groups) = &mut self.groups {
+            groups.background = Some(background);
+        }
+    }
+
     /// Adds a cell to the group; `divides` if it may begin a block.
     pub(super) fn append_to_group(&mut self, cell: &CellRef<'_>, new_row: bool, divides: bool) -> Result<()> {
         let writer = self.groups.as_ref().expect("the encoding is COLUMNAR");
@@ -84,19 +122,44 @@ impl<W: FileWrite> HFileWriter<W> {
             return Ok(());
         };
         let group = std::mem::replace(&mut writer.group, Group::new(continues));
+        self.write_pending()?;
         if continues || !group.is_regular() {
             return self.write_by_cell(&group);
         }
-        let (seal, offset) = (writer.seal, self.sink.offset());
-        self.block.truncate(0);
-        let mut block = self.block.take_vec();
-        block.resize(HEADER_LEN, 0);
-        let layout = writer.layout.as_deref();
-        columnar::encode(&group, layout, &mut writer.codec, (seal, offset), &mut block);
+        let offset = self.sink.offset();
+        let writer = self.groups.as_mut().expect("the encoding is COLUMNAR");
+        let (seal, layout, mut codec) = (writer.seal, writer.layout.clone(), writer.codec.take());
+        let (done, encoded) = sync_channel(1);
+        let size_bytes = group.size_bytes() / 2;
+        let job = move || {
+            let mut block = vec![0; HEADER_LEN];
+            columnar::encode(&group, layout.as_deref(), &mut codec, (seal, offset), &mut block);
+            // A writer that is gone wants no block.
+            let _ = done.send((block, codec));
+        };
+        let block_key = std::mem::take(&mut self.block_key);
+        writer.pending = Some(Pending { offset, block_key, size_bytes, encoded });
+        if let Some(background) = &writer.background {
+            background.run(Box::new(job));
+            return Ok(());
+        }
+        job();
+        self.write_pending()
+    }
+
+    /// Writes the block that is being encoded, if there is one.
+    pub(super) fn write_pending(&mut self) -> Result<()> {
+        let Some(writer) = &mut self.groups else { return Ok(()) };
+        let Some(Pending { offset, block_key, encoded, .. }) = writer.pending.take() else { return Ok(()) };
+        let (mut block, codec) = encoded.recv().map_err(|_| lost())?;
+        writer.codec = codec;
+        let seal = writer.seal;
+        assert_eq!(self.sink.offset(), offset, "nothing is written while a block is encoded");
         let put_seal = |block: &mut [u8]| columnar::seal(block, seal, offset);
         let pointer = self.sink.write_sealed_block(BlockKind::ColumnarData, &mut block, put_seal)?;
-        self.block.take_back(block);
+        let of_next = std::mem::replace(&mut self.block_key, block_key);
         self.add_data_block(pointer)?;
+        self.block_key = of_next;
         self.start_block();
         Ok(())
     }
