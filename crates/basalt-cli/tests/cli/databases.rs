@@ -85,7 +85,8 @@ fn a_flipped_byte_is_found_named_and_never_returned() {
     let ran = place.run(&["check", "db"]);
     ran.expect_error(3, &["damaged"]);
     assert!(ran.out.contains(&name) && ran.out.starts_with("damage: "), "{ran:?}");
-    place.sql("SELECT COUNT(v) FROM t").expect_error(3, &[&name]);
+    // A query that does not need the byte does not read it.
+    place.sql("SELECT * FROM t").expect_error(3, &[&name]);
     let verified = place.run(&["hfile", "verify", &file.to_string_lossy()]);
     verified.expect_error(3, &["damaged"]);
     place.sql("SELECT 1").expect_ok();

@@ -232,20 +232,9 @@ impl RowScan {
             if !self.turn(is_exact)? {
                 return Ok(false);
             }
-        } else if self.skip > 0 {
-            // Rows that wait come before these, and are the first to be left out.
-            self.decoder().end().map_err(|error| self.explain(error))?;
-            if self.decoder().rows_ready() > 0 {
-                return Ok(false);
-            }
-            if let Some(begin) = begins.filter(|begin| !begin.is_mixed && begin.rows as u64 <= self.skip) {
-                self.skip -= begin.rows as u64;
-                self.skip_group(of_vector.len());
-                return Ok(true);
-            }
-            let skip = of_vector.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
-            self.skip -= skip as u64;
-            wanted = Mask::of_range(of_vector.start + skip..of_vector.end);
+        } else {
+            let Some(left) = self.behind_offset(rows)? else { return Ok(false) };
+            wanted = left;
         }
         if !all {
             let bound = self.bound.as_ref().expect("the group has begun");
@@ -277,6 +266,27 @@ impl RowScan {
             error => self.explain(error),
         })?;
         Ok(true)
+    }
+
+    /// The rows of a vector that an offset leaves; `None` if rows that wait must go first.
+    fn behind_offset(&mut self, rows: &GroupRows) -> Result<Option<Mask>> {
+        let GroupRows { rows: of_vector, begins, .. } = rows;
+        if self.skip == 0 {
+            return Ok(Some(Mask::of_range(of_vector.clone())));
+        }
+        // Rows that wait come before these, and are the first to be left out.
+        self.decoder().end().map_err(|error| self.explain(error))?;
+        if self.decoder().rows_ready() > 0 {
+            return Ok(None);
+        }
+        if let Some(begin) = begins.filter(|begin| !begin.is_mixed && begin.rows as u64 <= self.skip) {
+            self.skip -= begin.rows as u64;
+            self.skip_group(of_vector.len());
+            return Ok(Some(Mask::NONE));
+        }
+        let skip = of_vector.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+        self.skip -= skip as u64;
+        Ok(Some(Mask::of_range(of_vector.start + skip..of_vector.end)))
     }
 
     /// Puts the condition in the terms of a row group, and reads what it needs of it.
