@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help build demo test test-hbase test-client proto lint fmt bench bench-hfile bench-columnar reference torture fuzz toolchain
+.PHONY: help build demo test test-hbase test-client test-clients-more proto lint fmt bench bench-hfile bench-rpc bench-columnar bench-points reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -21,14 +21,17 @@ help:
 	@echo 'make test       all that continuous integration runs: format, lints, tidiness, tests'
 	@echo 'make test-hbase part of it: real HBase reads what Basalt writes (needs a JDK and Maven); SEED=2 for other files'
 	@echo 'make test-client part of it: the HBase client talks to `basalt serve` (needs a JDK and Maven)'
+	@echo 'make test-clients-more MapReduce, endpoints and PerformanceEvaluation talk to it (needs a JDK and Maven)'
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
+	@echo 'make bench-rpc  HBase and Basalt asked by the same HBase client -> docs/benchmarks/rpc.md; ROWS=100000 for a quick run (needs a JDK, Maven)'
 	@echo 'make bench-columnar size and speed of COLUMNAR: the three-column table, and LINEITEM beside its Parquet file'
+	@echo 'make bench-points single rows beside RocksDB; POINTS=1000000 ENCODING=NONE COMPRESSION=NONE (needs librocksdb-dev)'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
-	@echo 'make fuzz       every fuzz target of the store file for TIME=600 seconds each (needs cargo-fuzz)'
-	@echo 'make torture    the kill -9 test with thousands of kills; KILLS=3000'
+	@echo 'make fuzz       every fuzz target of store file and protocol for TIME=600 seconds each (needs cargo-fuzz)'
+	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50)'
 
 build: toolchain
 	$(CARGO) build --release --workspace --locked
@@ -55,6 +58,9 @@ test-hbase: toolchain
 test-client: build
 	tests/hbase/client.sh $(CARGO_TARGET_DIR)/release/basalt
 
+test-clients-more: build
+	tests/hbase/clients_more.sh $(CARGO_TARGET_DIR)/release/basalt
+
 # The code of HBase's messages, from the .proto files; checked in, so that only who changes them compiles a protobuf compiler.
 proto: toolchain
 	$(CARGO) run --release --locked --manifest-path crates/basalt-wire/proto/generate/Cargo.toml
@@ -72,18 +78,33 @@ bench: build $(PYTHON)
 bench-hfile: toolchain
 	tests/hbase/bench.sh
 
+ROWS ?= 1000000
+bench-rpc: build
+	$(CARGO_TARGET_DIR)/release/basalt bench rpc --rows $(ROWS)
+
 COLUMNAR := $(CACHE)/columnar-sf$(SF)
 bench-columnar: build
 	$(CARGO) build --release --workspace --locked --example columnar_bench
 	$(CARGO_TARGET_DIR)/release/examples/columnar_bench
 	tests/reference/columnar.sh $(CARGO_TARGET_DIR)/release/basalt $(COLUMNAR) $(SF)
 
+POINTS ?= 1000000
+ENCODING ?= NONE
+COMPRESSION ?= NONE
+bench-points: toolchain
+	program=$$($(CARGO) bench --workspace --locked --bench points --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p'); \
+	bench/points.sh "$$program" $(CACHE) $(POINTS) $(ENCODING) $(COMPRESSION)
+
 reference: $(PYTHON)
 	$(PYTHON) tests/reference/make.py
 
 KILLS ?= 3000
+NODES ?= 25000000
+SEEDS ?= 50
 torture: toolchain
 	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
+	BASALT_NODES=$(NODES) $(CARGO) test --release --workspace --locked --test linked_list -- --nocapture
+	BASALT_SEEDS=$(SEEDS) $(CARGO) test --release --workspace --locked --test store -- --nocapture cut_off
 
 TIME ?= 600
 TARGETS ?=

@@ -4,7 +4,8 @@
 #
 # Needs a JDK (17 or newer) and, the first time, Maven. Jars stay in ~/.m2; the class path and the classes lie under
 # $BASALT_CACHE/hbase, so that later runs need neither Maven nor a network. JAVA_HEAP (default 1g) is the heap's size.
-# HBASE_LINE=3 takes the client of HBase 3 (pom-3.xml) and of src/ only the programs that are clients.
+# HBASE_LINE=3 takes the client of HBase 3 (pom-3.xml) and of src/ only the programs that are clients; HBASE_LINE=more takes HBase's MapReduce and
+# endpoints (pom-more.xml) and the programs of more/. A class with a dot in its name is one of HBase's. HBASE_CONF is a folder with an hbase-site.xml.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${BASALT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/basalt}/hbase
@@ -13,7 +14,13 @@ mapfile -t sources < <(find "$here/src" -name '*.java' | sort)
 if [ "${HBASE_LINE:-2}" = 3 ]; then
   cache=${cache}3
   pom=$here/pom-3.xml
-  sources=("$here"/src/basalt/{ClientCheck,Survivor,RpcBench}.java)
+  sources=("$here"/src/basalt/{ClientCheck,RegionCheck,Survivor,RpcBench,BareClient}.java)
+fi
+
+if [ "${HBASE_LINE:-2}" = more ]; then
+  cache=${cache}-more
+  pom=$here/pom-more.xml
+  sources=("$here"/src/basalt/{ClientCheck,RegionCheck}.java "$here"/more/basalt/*.java)
 fi
 
 missing() {
@@ -60,4 +67,5 @@ for package in java.lang java.lang.reflect java.nio sun.nio.ch java.io java.net 
 done
 class=$1
 shift
-exec java "${opens[@]}" -Xmx"${JAVA_HEAP:-1g}" -cp "$here/conf:$cache/classes:$jars" "basalt.$class" "$@"
+[[ "$class" == *.* ]] || class=basalt.$class
+exec java "${opens[@]}" -Xmx"${JAVA_HEAP:-1g}" -cp "${HBASE_CONF:-$here/conf}:$cache/classes:$jars" "$class" "$@"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what DuckDB answers to tests/queries/main-job.sql over TPC-H at scale factor 0.01.
+"""Records what DuckDB answers over TPC-H: to tests/queries/main-job.sql at scale factor 0.01, and to the 22 queries
+of the benchmark, tests/queries/tpch.sql, at 0.1.
 
     make reference        (or: python3 tests/reference/make.py)
 
-Writes tests/reference/tpch-sf0.01.json, which `cargo test` compares with Basalt's answers: nobody needs
+Writes tests/reference/*.json, which `cargo test` compares with Basalt's answers: nobody needs
 DuckDB or Python to run the tests. The data comes from tpchgen-cli, the program of the library that
 `basalt tpch` uses, of the same version.
 
@@ -24,9 +25,9 @@ from pathlib import Path
 import duckdb
 from questions import questions
 
-SCALE_FACTOR = 0.01
-TABLES = ["lineitem", "orders"]
-RECORD = Path(__file__).parent / "tpch-sf0.01.json"
+TABLES = ["region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem"]
+# File of questions, scale factor, record.
+RECORDS = [("main-job.sql", 0.01, "tpch-sf0.01.json"), ("tpch.sql", 0.1, "tpch-queries-sf0.1.json")]
 
 
 def canonical(value):
@@ -77,26 +78,32 @@ def answer(connection, question) -> dict:
     return record
 
 
-def main():
+def record(file: str, scale_factor: float, path: Path):
     generator = Path(sys.executable).parent / "tpchgen-cli"
     connection = duckdb.connect()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [generator, "parquet", "--scale-factor", str(SCALE_FACTOR), "--output-dir", folder,
+            [generator, "parquet", "--scale-factor", str(scale_factor), "--output-dir", folder,
              "--tables", ",".join(TABLES), "--quiet"],
             check=True,
         )
         for table in TABLES:
             connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{folder}/{table}.parquet'")
+    answers = [answer(connection, question) for question in questions(scale_factor, file)]
     record = {
         "made_by": "tests/reference/make.py",
         "duckdb": duckdb.__version__,
         "tpchgen": importlib.metadata.version("tpchgen-cli"),
-        "scale_factor": SCALE_FACTOR,
-        "answers": [answer(connection, question) for question in questions(SCALE_FACTOR)],
+        "scale_factor": scale_factor,
+        "answers": answers,
     }
-    RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-    print(f"{RECORD}: {len(record['answers'])} answers of DuckDB {duckdb.__version__}")
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    print(f"{path}: {len(answers)} answers of DuckDB {duckdb.__version__}")
+
+
+def main():
+    for file, scale_factor, name in RECORDS:
+        record(file, scale_factor, Path(__file__).parent / name)
 
 
 if __name__ == "__main__":

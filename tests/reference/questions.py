@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads tests/queries/main-job.sql: the questions that the demo, the tests and the benchmark share."""
+"""Reads the files of tests/queries: the questions that the demo, the tests and the benchmark share."""
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-QUESTIONS = Path(__file__).parent.parent / "queries" / "main-job.sql"
+QUERIES = Path(__file__).parent.parent / "queries"
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,12 @@ class Question:
     sql: str
 
 
-def questions(scale_factor: float) -> list[Question]:
-    """All questions of the file in its order, with the placeholders filled in."""
+def questions(scale_factor: float, file: str = "main-job.sql") -> list[Question]:
+    """All questions of a file in its order, with the placeholders filled in."""
     # Order keys are multiples of 32 plus 0 to 7, so a multiple of 32 is an order.
     values = {"offset": int(5_000_000 * scale_factor), "key": int(3_000_000 * scale_factor) // 32 * 32}
     found = []
-    for head, sql in re.findall(r"((?:^-- \w+: .*\n)+)((?:^(?!--).*\n)+)", QUESTIONS.read_text(), re.M):
+    for head, sql in re.findall(r"((?:^-- \w+: .*\n)+)((?:^(?!--).*\n)+)", (QUERIES / file).read_text(), re.M):
         fields = dict(re.findall(r"^-- (\w+): (.*)$", head, re.M))
         for name, value in values.items():
             sql = sql.replace("{%s}" % name, str(value))

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -62,6 +63,139 @@ pub(crate) enum Command {
     Hfile(HfileArgs),
     /// Generate TPC-H, load it and time a set of queries.
     Demo(DemoArgs),
+    /// Measure whole workloads.
+    Bench(BenchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Size and speed of every block encoding with every codec, on a key and two random floats.
+    Encodings(BenchEncodingsArgs),
+    /// What indexes of TPC-H's LINEITEM cost and give.
+    Index(BenchIndexArgs),
+    /// How fast this machine reads memory in order.
+    Memory(BenchMemoryArgs),
+    /// The questions of the demo on 1 to all threads, and a join with ever more keys.
+    Sql(BenchSqlArgs),
+    /// HBase's Java client asks HBase and Basalt the same, one after the other; needs a JDK and, the first time, Maven.
+    Rpc(BenchRpcArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchEncodingsArgs {
+    /// Rows of the table.
+    #[arg(long, value_name = "N", default_value_t = 8_000_000, value_parser = clap::value_parser!(u32).range(1000..=1_000_000_000))]
+    pub(crate) rows: u32,
+    /// Only these encodings, as in DATA_BLOCK_ENCODING.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) encodings: Vec<String>,
+    /// Only these codecs, as in COMPRESSION.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) codecs: Vec<String>,
+    /// Times that each reading is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) runs: usize,
+    /// Random rows that are read by key.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) gets: u32,
+    /// Directory for the data, which is removed at the end; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// File to draw bytes a row to, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+impl BenchEncodingsArgs {
+    /// True if a table of this encoding and codec is asked for.
+    pub(crate) fn wants(&self, encoding: &str, codec: &str) -> bool {
+        let among = |names: &[String], name: &str| {
+            names.is_empty() || names.iter().any(|wanted| wanted.eq_ignore_ascii_case(name))
+        };
+        among(&self.encodings, encoding) && among(&self.codecs, codec)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchIndexArgs {
+    /// TPC-H scale factor.
+    #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
+    pub(crate) scale: f64,
+    /// Times that each query is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// UPSERTs of 1,000 rows each, with indexes and without.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) upserts: u64,
+    /// Directory for the data, which a second run finds; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchMemoryArgs {
+    /// Memory that is read, by all threads together.
+    #[arg(long, value_name = "MB", default_value_t = 512)]
+    pub(crate) megabytes: usize,
+    /// Times that each reading is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchSqlArgs {
+    /// TPC-H scale factor.
+    #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
+    pub(crate) scale: f64,
+    /// Times that each question is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// The joins begin at two to the power of this many keys.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(4..=40))]
+    pub(crate) keys_from: u32,
+    /// And end at this many.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=40))]
+    pub(crate) keys_to: u32,
+    /// Directory for the data, which a second run finds; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchRpcArgs {
+    /// Rows of 100 bytes in the table.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..=100_000_000))]
+    pub(crate) rows: u32,
+    /// Folder of the Java programs: `tests/hbase` of the repository.
+    #[arg(long, value_name = "DIR", default_value = "tests/hbase")]
+    pub(crate) programs: PathBuf,
+    /// File to write the table to; the plot lies beside it. What it has below its first `## ` stays.
+    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/rpc.md")]
+    pub(crate) out: PathBuf,
+    /// Directory for the data of both servers, which is removed at the end; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Largest heap of HBase, as Java takes it.
+    #[arg(long, value_name = "SIZE", default_value = "4g")]
+    pub(crate) heap: String,
 }
 
 #[derive(Debug, Args)]
@@ -80,6 +214,9 @@ pub(crate) struct SqlArgs {
     /// Print how long each statement took.
     #[arg(long)]
     pub(crate) timing: bool,
+    /// End a statement that takes longer than this.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Args)]
@@ -309,6 +446,13 @@ impl FromStr for ByteSize {
         let bytes = number * (1u64 << unit) as f64;
         if bytes < 1.0 || bytes > u64::MAX as f64 { Err(expected()) } else { Ok(Self(bytes as u64)) }
     }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .filter(|limit| !limit.is_zero())
+        .ok_or_else(|| "a time is a number of seconds, such as 0.5".to_owned())
 }
 
 fn one_byte(text: &str) -> Result<u8, String> {

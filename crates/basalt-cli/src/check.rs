@@ -84,6 +84,7 @@ fn as_json(report: &CheckReport, findings: &[Finding]) -> Value {
         "sound": report.damages == 0,
         "manifests": report.manifests,
         "tables": report.tables,
+        "snapshots": report.snapshots,
         "wal_segments": report.wal_segments,
         "wal_frames": report.wal_frames,
         "files": report.files,

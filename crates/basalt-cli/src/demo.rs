@@ -33,14 +33,7 @@ const SCALE_FILE: &str = "scale-factor";
 
 /// Runs the command.
 pub(crate) fn run(args: &DemoArgs, shared: &Shared) -> Result<()> {
-    claim(&args.dir, args.scale)?;
-    for (table, _) in TABLES {
-        if !tpch::path_of(&args.dir, table, TpchFormat::Parquet).exists() {
-            say(shared, &format!("generating {} at scale factor {}", table.name(), args.scale));
-            tpch::generate(&args.dir, table, args.scale, TpchFormat::Parquet, shared.quiet)?;
-        }
-    }
-    let db = args.dir.join("db");
+    let db = generate(&args.dir, args.scale, shared)?;
     let connection = Connection::open(Some(&db), &Shared { quiet: true, ..shared.clone() })?;
     let mut loads = Vec::new();
     for (table, key) in TABLES {
@@ -57,6 +50,41 @@ pub(crate) fn run(args: &DemoArgs, shared: &Shared) -> Result<()> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// Makes the files of the tables, unless they are there; where their database is.
+fn generate(dir: &Path, scale: f64, shared: &Shared) -> Result<PathBuf> {
+    claim(dir, scale)?;
+    for (table, _) in TABLES {
+        if !tpch::path_of(dir, table, TpchFormat::Parquet).exists() {
+            say(shared, &format!("generating {} at scale factor {scale}", table.name()));
+            tpch::generate(dir, table, scale, TpchFormat::Parquet, shared.quiet)?;
+        }
+    }
+    Ok(dir.join("db"))
+}
+
+/// Makes the database of the demo in a directory, unless it is there; where it is.
+pub(crate) fn prepare(dir: &Path, scale: f64, shared: &Shared) -> Result<PathBuf> {
+    let db = generate(dir, scale, shared)?;
+    let connection = Connection::open(Some(&db), &Shared { quiet: true, ..shared.clone() })?;
+    for (table, key) in TABLES {
+        load_once(&connection, dir, table, key, shared)?;
+    }
+    Ok(db)
+}
+
+/// The questions of the demo: title, statement, and how far it runs.
+pub(crate) fn asked(scale: f64) -> Vec<(String, String, Until)> {
+    let until = |run| match run {
+        Run::Demo => Some(Until::End),
+        Run::FirstRow => Some(Until::FirstRow),
+        Run::Reference => None,
+    };
+    questions(scale)
+        .into_iter()
+        .filter_map(|question| Some((question.title, question.sql, until(question.run)?)))
+        .collect()
 }
 
 fn say(shared: &Shared, line: &str) {

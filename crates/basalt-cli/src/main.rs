@@ -2,6 +2,7 @@
 //! The `basalt` binary. This file reads the command line and hands over; each command has a module of its own.
 
 mod args;
+mod bench;
 mod check;
 mod connection;
 mod demo;
@@ -9,6 +10,7 @@ mod failure;
 mod hfile;
 mod load;
 mod output;
+mod processor;
 mod progress;
 mod serve;
 mod shell;
@@ -28,6 +30,10 @@ use failure::Failure;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(complaint) = processor::complaint() {
+        eprintln!("error: {complaint}");
+        return ExitCode::FAILURE;
+    }
     match run(CommandLine::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -51,6 +57,7 @@ fn run(line: CommandLine) -> failure::Result<()> {
         Some(Command::Tpch(args)) => tpch::run(&args, &line.shared),
         Some(Command::Hfile(args)) => hfile::run(&args, &line.shared),
         Some(Command::Demo(args)) => demo::run(&args, &line.shared),
+        Some(Command::Bench(args)) => bench::run(&args, &line.shared),
         Some(Command::Serve(args)) => serve::run(&args, &line.shared),
         Some(Command::Check(args)) => check::run(&args, &line.shared),
     }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use basalt::{Database, OpenOptions};
+use basalt::{Database, Engine, EngineOptions, OpenOptions};
 use basalt_server::{Server, ServerOptions};
 
 use crate::args::{ServeArgs, Shared};
@@ -23,6 +23,8 @@ pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
         .context("cannot listen for signals")?;
     let options = OpenOptions { memory_bytes: memory_bytes(shared), ..OpenOptions::create() };
     let db = Database::open(&args.db, options).map_err(Failure::database)?;
+    // Nobody asks it anything: it keeps the indexes of tables that clients write to.
+    let engine = Engine::try_new(db.clone(), EngineOptions::default()).map_err(anyhow::Error::from)?;
     let options = ServerOptions {
         port: args.port,
         zookeeper_port: args.zookeeper_port,
@@ -42,6 +44,7 @@ pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
     }
     let _ = signals.block_on(interrupted());
     server.stop();
+    drop(engine);
     db.close().map_err(Failure::database)
 }
 

@@ -16,6 +16,7 @@ use crate::statement::{self, Printer, ROWS_MAX_DEFAULT};
 /// Runs the command.
 pub(crate) fn run(args: &SqlArgs, shared: &Shared) -> Result<()> {
     let connection = Connection::open(Some(&args.db), shared)?;
+    connection.session.set_timeout(args.timeout);
     let printer = Printer {
         format: args.format,
         timing: args.timing,

@@ -302,6 +302,7 @@ fn changed_line(verb: &str, rows: u64) -> String {
     let done = match verb {
         "UPSERT" => "upserted",
         "DELETE" => "deleted",
+        "CREATE INDEX" | "ALTER INDEX" => "indexed",
         _ => "changed",
     };
     format!("{} row{} {done}", grouped(rows), if rows == 1 { "" } else { "s" })

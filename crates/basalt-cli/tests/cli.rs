@@ -5,6 +5,8 @@
 #[path = "cli/program.rs"]
 mod program;
 
+#[path = "cli/bench.rs"]
+mod bench;
 #[path = "cli/databases.rs"]
 mod databases;
 #[path = "cli/loads.rs"]

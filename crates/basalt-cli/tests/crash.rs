@@ -31,6 +31,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const KILLS: u64 = 50;
+const KILLS_WITH_INDEXES: u64 = 20;
 /// Rows that every batch overwrites.
 const HOT: u64 = 40;
 /// Small, so that memtables are flushed many times in a run.
@@ -42,8 +43,18 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn killed_at_random_moments_no_acknowledged_row_is_lost_and_no_batch_is_half_there() {
+    run(KILLS, false);
+}
+
+/// Builds of indexes are killed as well, and begun again.
+#[test]
+fn killed_at_random_moments_indexes_differ_in_nothing_from_their_table() {
+    run(KILLS_WITH_INDEXES, true);
+}
+
+fn run(kills: u64, indexed: bool) {
     let number = |text: String| text.parse().expect("BASALT_KILLS and BASALT_SEED are whole numbers");
-    let kills: u64 = std::env::var("BASALT_KILLS").map_or(KILLS, number);
+    let kills: u64 = std::env::var("BASALT_KILLS").map_or(kills, number);
     let seed: u64 = std::env::var("BASALT_SEED").map_or_else(|_| clock_seed(), number);
     eprintln!(
         "replay the choices of this run: BASALT_KILLS={kills} BASALT_SEED={seed} cargo test --release --test crash"
@@ -53,9 +64,16 @@ fn killed_at_random_moments_no_acknowledged_row_is_lost_and_no_batch_is_half_the
     let dir = tempfile::tempdir().unwrap();
     let mut run = Run::new(dir.path().join("db"), seed);
     run.create_table();
+    if indexed {
+        run.output("CREATE LOCAL INDEX crash_total ON crash (total) INCLUDE (payload)");
+        run.output("CREATE INDEX crash_payload ON crash (UPPER(payload) DESC, total)");
+    }
     for cycle in 1..=kills {
         run.load_until_killed();
         run.verify(cycle);
+        if indexed {
+            run.verify_indexes(cycle);
+        }
         if cycle % 10 == 0 || cycle == kills {
             run.check();
         }
@@ -198,6 +216,26 @@ impl Run {
     }
 
     /// The rows that every batch overwrites: all of one batch, and of none before the last acknowledged.
+    /// CHECK INDEX answers with rows, index rows, missing and stale ones.
+    fn verify_indexes(&mut self, cycle: u64) {
+        for index in ["crash_total", "crash_payload"] {
+            let found = self.output(&format!("CHECK INDEX {index} ON crash"));
+            let row: Vec<&str> = found.lines().last().unwrap_or_default().split('\t').collect();
+            let [_, rows, entries, missing, stale, ..] = row[..] else {
+                panic!("CHECK INDEX answers {found:?}")
+            };
+            assert_eq!((entries, missing, stale), (rows, "0", "0"), "after kill {cycle}: {found}");
+        }
+        if cycle.is_multiple_of(4) {
+            let rebuild = "ALTER INDEX crash_total ON crash REBUILD";
+            let mut build = basalt("sql").arg(&self.db).args(["-c", rebuild]).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(self.chance.below(60)));
+            build.kill().unwrap();
+            build.wait().unwrap();
+            self.output(rebuild);
+        }
+    }
+
     fn verify_hot_rows(&mut self, hot: Option<[u64; 4]>, place: &str) {
         let acknowledged = self.batches.range(..=self.acknowledged).next_back().map_or(0, |(k, _)| *k);
         let least = acknowledged.max(self.last_happened);

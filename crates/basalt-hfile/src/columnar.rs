@@ -53,10 +53,11 @@ mod strings;
 mod texts;
 mod vectors;
 
-pub use block::{ColumnarBlock, SectionFacts};
+pub use block::{ColumnarBlock, SectionFacts, SectionShelf};
 pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
 pub use mask::Mask;
+pub use section::Section;
 pub use select::{BoundPredicate, Verdict};
 
 pub(crate) use block::FIRST_READ;
@@ -68,6 +69,7 @@ pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
 pub(crate) use strings::Strings;
+pub(crate) use texts::Dictionary;
 pub(crate) use vectors::{ColumnVector, Held, Place, Stored, VectorValues};
 
 /// Rows of a vector.

@@ -8,6 +8,7 @@
 pub mod cell;
 pub mod escape;
 pub mod filter;
+pub mod index;
 pub mod mutation;
 pub mod operation;
 pub mod range;
@@ -18,6 +19,7 @@ pub mod types;
 
 pub use cell::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
 pub use filter::{Comparator, CompareOp, Filter};
+pub use index::{IndexDescriptor, IndexState};
 pub use mutation::{CellTemplate, FrozenBatch, RowMutation, RowMutationRef, WriteBatch};
 pub use operation::{
     Append, CheckAndMutate, Condition, Delete, Durability, Get, Increment, Mutation, Put, Scan, TimeRange,

@@ -112,6 +112,12 @@ impl WriteBatch {
         })
     }
 
+    /// Adds a mutation as it is.
+    pub fn push(&mut self, table: TableId, row: RowMutationRef<'_>) {
+        self.rows.push((table, self.buf.len()));
+        self.buf.extend_from_slice(row.entry());
+    }
+
     /// Gives every cell without a timestamp ([`LATEST_TIMESTAMP`]) this one.
     pub fn stamp(&mut self, timestamp: i64) {
         for i in 0..self.rows.len() {

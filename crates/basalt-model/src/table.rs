@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::index::IndexDescriptor;
 use crate::schema::TableSchema;
 
 mod attributes;
@@ -60,7 +61,8 @@ pub enum DeleteRule {
     /// written later, until a major compaction removes the marker.
     #[default]
     ByTimestamp,
-    /// HBase's NEW_VERSION_BEHAVIOR: a delete marker hides only what was written before it.
+    /// HBase's NEW_VERSION_BEHAVIOR: a delete marker hides only what was written before it, and what was beyond VERSIONS once
+    /// never comes back.
     BySequence,
 }
 
@@ -154,12 +156,15 @@ pub struct TableDescriptor {
     /// Table attributes that Basalt does not know; kept as given.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
+    /// Set if the table is the index of another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexDescriptor>,
 }
 
 impl TableDescriptor {
     /// A table without families, which it needs before it can be created.
     pub fn new(name: TableName) -> Self {
-        Self { name, families: Vec::new(), schema: None, attributes: BTreeMap::new() }
+        Self { name, families: Vec::new(), schema: None, attributes: BTreeMap::new(), index: None }
     }
 
     /// Adds a family, or replaces the one of its name.

@@ -40,16 +40,18 @@ pub(crate) fn call(node: &Arc<Node>, method: &str, incoming: &Incoming) -> Optio
 
 fn region_info(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::GetRegionInfoRequest = incoming.decode()?;
-    let (region_info, compacting) = match node.place(&request.region)? {
-        Place::Meta => (meta::region_info_of_meta(), 0),
-        Place::Stored(region) => (region.info(), node.compactions.state_of(region.table.id())),
+    let (region_info, compacting, stored) = match node.place(&request.region)? {
+        Place::Meta => (meta::region_info_of_meta(), 0, None),
+        Place::Stored(region) => (region.info(), node.compactions.state_of(region.table.id()), Some(region)),
     };
+    let middle = stored.as_ref().filter(|_| request.best_split_row());
+    let best_split_row = middle.and_then(|region| node.db.split_row(region.table.id(), region.id).ok());
     Reply::of(&pb::GetRegionInfoResponse {
         region_info,
         compaction_state: request.compaction_state().then_some(compacting),
-        splittable: Some(false),
-        mergeable: Some(false),
-        best_split_row: None,
+        splittable: Some(stored.is_some()),
+        mergeable: Some(stored.is_some()),
+        best_split_row,
     })
 }
 
@@ -67,7 +69,7 @@ fn online_regions(node: &Node) -> Result<Reply, Exception> {
 fn flush(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::FlushRegionRequest = incoming.decode()?;
     if let Place::Stored(region) = node.place(&request.region)? {
-        region.table.flush().map_err(failure::of_store)?;
+        node.db.flush_region(region.table.id(), region.id).map_err(failure::of_store)?;
     }
     let last_flush_time = u64::try_from(node.db.now_ms()).unwrap_or(0);
     Reply::of(&pb::FlushRegionResponse {

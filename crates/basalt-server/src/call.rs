@@ -9,6 +9,7 @@ use basalt_wire::{CellReader, Compressor, Exception, Request, Response, exceptio
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 
+use crate::client::scan::{self, ReadAhead};
 use crate::node::Node;
 use crate::{admin, client, master, registry};
 
@@ -71,12 +72,29 @@ impl Context {
     pub(crate) fn is_master(&self) -> bool {
         self.service == Service::Master
     }
+
+    /// The frame for what a handler says.
+    fn answer(&self, call_id: u32, reply: Result<Reply, Exception>) -> Answer {
+        let reply = match reply {
+            Ok(reply) => reply,
+            Err(exception) => {
+                return Answer { response: Response::failure(call_id, &exception), ahead: None };
+            }
+        };
+        let cells = reply.cells.freeze();
+        let cells = match self.compressor {
+            Some(compressor) if !cells.is_empty() => compressor.compress(&cells),
+            _ => cells,
+        };
+        Answer { response: Response::encoded(call_id, &reply.message, cells), ahead: reply.ahead }
+    }
 }
 
 /// The answer of a handler.
 pub(crate) struct Reply {
     message: Vec<u8>,
     cells: BytesMut,
+    ahead: Option<ReadAhead>,
 }
 
 impl Reply {
@@ -85,13 +103,25 @@ impl Reply {
     }
 
     pub(crate) fn with_cells(message: &impl Message, cells: BytesMut) -> Self {
-        Self { message: message.encode_to_vec(), cells }
+        Self { message: message.encode_to_vec(), cells, ahead: None }
     }
 
     /// A message without fields.
     pub(crate) fn empty() -> Result<Self, Exception> {
-        Ok(Self { message: Vec::new(), cells: BytesMut::new() })
+        Ok(Self { message: Vec::new(), cells: BytesMut::new(), ahead: None })
     }
+
+    /// What is to be done once the answer is sent.
+    pub(crate) fn then(self, ahead: Option<ReadAhead>) -> Self {
+        Self { ahead, ..self }
+    }
+}
+
+/// An answer on its way to its client.
+pub(crate) struct Answer {
+    pub(crate) response: Response,
+    /// What is to be done once it is sent.
+    pub(crate) ahead: Option<ReadAhead>,
 }
 
 /// A request on its way to its handler.
@@ -109,48 +139,101 @@ impl Incoming {
     }
 }
 
-/// True for calls that need not leave the thread of their connection if they come alone.
-pub(crate) fn is_short(node: &Node, context: &Context, request: &Request) -> bool {
+/// What became of a call when it was begun.
+pub(crate) enum Begun {
+    Answered(Answer),
+    /// It may block.
+    Waiting(Waiting),
+}
+
+/// A call, or what is left of it.
+pub(crate) struct Waiting {
+    call_id: u32,
+    rest: Rest,
+}
+
+enum Rest {
+    All(Request),
+    Scan(Box<scan::Reading>),
+}
+
+/// Messages of many gets are short up to this length, in bytes.
+const SHORT_MULTI_LEN: usize = 1 << 10;
+
+/// Begins a call. It is answered at once if that takes no longer than another thread would need to take it over, as far as one can
+/// tell; `apart`: never.
+pub(crate) fn begin(node: &Arc<Node>, context: &Context, request: Request, apart: bool) -> Begun {
+    let call_id = request.header.call_id();
+    let waiting = |rest| Begun::Waiting(Waiting { call_id, rest });
     match (context.service, request.header.method_name()) {
-        (Service::Client, "Get") | (Service::Registry, _) => true,
-        (Service::Client, "Scan") => client::scan::is_prepared(node, request),
-        _ => false,
+        _ if apart || context.compressor.is_some() => waiting(Rest::All(request)),
+        (Service::Client, "Scan") => {
+            node.count_call();
+            match guarded(|| scan::begin(node, context.form, &incoming(context, request)?)) {
+                Ok(scan::Begun::Answered(reply)) => Begun::Answered(context.answer(call_id, Ok(reply))),
+                Ok(scan::Begun::Reading(reading)) => waiting(Rest::Scan(reading)),
+                Err(exception) => Begun::Answered(context.answer(call_id, Err(exception))),
+            }
+        }
+        (Service::Client, "Get") | (Service::Registry, _) => Begun::Answered(answer(node, context, request)),
+        (Service::Client, "Multi") if is_few_gets(&request) => {
+            Begun::Answered(answer(node, context, request))
+        }
+        _ => waiting(Rest::All(request)),
+    }
+}
+
+fn is_few_gets(request: &Request) -> bool {
+    let Some(param) = request.param.as_ref().filter(|param| param.len() <= SHORT_MULTI_LEN) else {
+        return false;
+    };
+    let Ok(multi) = pb::MultiRequest::decode(param.clone()) else { return false };
+    multi.region_action.iter().flat_map(|region| &region.action).all(|action| action.get.is_some())
+}
+
+impl Waiting {
+    /// Makes the call. May block.
+    pub(crate) fn answer(self, node: &Arc<Node>, context: &Context) -> Answer {
+        match self.rest {
+            Rest::All(request) => answer(node, context, request),
+            Rest::Scan(reading) => {
+                context.answer(self.call_id, guarded(|| reading.finish(node, context.form)))
+            }
+        }
     }
 }
 
 /// Makes a call. May block.
-pub(crate) fn answer(node: &Arc<Node>, context: &Context, request: Request) -> Response {
+fn answer(node: &Arc<Node>, context: &Context, request: Request) -> Answer {
     let call_id = request.header.call_id();
     node.count_call();
-    // A defect in a handler costs the call, not the server.
-    let reply = catch_unwind(AssertUnwindSafe(|| dispatch(node, context, request)));
-    match reply {
-        Ok(Ok(reply)) => {
-            let cells = reply.cells.freeze();
-            let cells = match context.compressor {
-                Some(compressor) if !cells.is_empty() => compressor.compress(&cells),
-                _ => cells,
-            };
-            Response::encoded(call_id, &reply.message, cells)
-        }
-        Ok(Err(exception)) => Response::failure(call_id, &exception),
-        Err(_) => Response::failure(
-            call_id,
-            &Exception::refused("the server has a defect in this call; its log says more"),
-        ),
-    }
+    context.answer(call_id, guarded(|| dispatch(node, context, request)))
 }
 
-fn dispatch(node: &Arc<Node>, context: &Context, request: Request) -> Result<Reply, Exception> {
+/// A defect in a handler costs the call, not the server.
+fn guarded<T>(handler: impl FnOnce() -> Result<T, Exception>) -> Result<T, Exception> {
+    catch_unwind(AssertUnwindSafe(handler)).unwrap_or_else(|_| {
+        Err(Exception::refused("the server has a defect in this call; its log says more"))
+    })
+}
+
+/// The message of a call and its cells.
+fn incoming(context: &Context, request: Request) -> Result<Incoming, Exception> {
     let Request { header, param, cells } = request;
-    let method = header.method_name();
-    let param = param.ok_or_else(|| Exception::refused(format!("a call of {method} without its message")))?;
+    let param = param.ok_or_else(|| Exception::refused("a call without its message"))?;
     let cells = match context.compressor {
         Some(compressor) if !cells.is_empty() => compressor.decompress(cells)?,
         _ => cells,
     };
-    let incoming = Incoming { param, cells: CellReader::new(cells), timeout_ms: header.timeout() };
+    Ok(Incoming { param, cells: CellReader::new(cells), timeout_ms: header.timeout() })
+}
+
+fn dispatch(node: &Arc<Node>, context: &Context, mut request: Request) -> Result<Reply, Exception> {
+    let method = request.header.method_name.take().unwrap_or_default();
+    let method = method.as_str();
+    let incoming = incoming(context, request)?;
     let reply = match context.service {
+        Service::Client if method == "Scan" => Some(whole_scan(node, context, &incoming)),
         Service::Client => client::call(node, context, method, incoming),
         Service::Registry => registry::call(node, method),
         Service::Master => master::call(node, method, &incoming),
@@ -160,4 +243,11 @@ fn dispatch(node: &Arc<Node>, context: &Context, request: Request) -> Result<Rep
     // The registry's methods are there for whoever asks a master, too.
     let reply = reply.or_else(|| context.is_master().then(|| registry::call(node, method)).flatten());
     reply.unwrap_or_else(|| Err(Exception::refused(format!("method {method} is not known to this service"))))
+}
+
+fn whole_scan(node: &Arc<Node>, context: &Context, incoming: &Incoming) -> Result<Reply, Exception> {
+    match scan::begin(node, context.form, incoming)? {
+        scan::Begun::Answered(reply) => Ok(reply),
+        scan::Begun::Reading(reading) => reading.finish(node, context.form),
+    }
 }

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! listener   one port for all services; a task per connection                 server.rs; zookeeper.rs for those who ask there first
-//! connection preamble, header, frames; calls in flight are bounded            connection.rs
+//! connection preamble, header, frames; short calls are made here, others on threads, so many at once   connection.rs, connection/
 //! call       service and method -> handler, one table                         call.rs
-//! handlers   registry.rs, client/ (rows), master/ (tables), admin.rs (regions)
+//! handlers   registry.rs, client/ (rows, endpoints), master/ (tables), admin.rs (regions)
 //! beside     regions.rs (names -> ranges), meta.rs (hbase:meta out of the manifest), scanners.rs (leases), failure.rs (errors
 //!            -> exception classes)
 //! ```
 //!
-//! Handlers are plain functions that may block; they run on a bounded number of threads. All state of a client beyond its
+//! Handlers are plain functions that may block; those that do run on a bounded number of threads. All state of a client beyond its
 //! connection is in [`scanners`]: it is bounded, and goes with its lease.
 //!
 //! ```no_run

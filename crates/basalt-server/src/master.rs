@@ -12,6 +12,8 @@ use crate::node::Node;
 mod cluster;
 mod namespaces;
 pub(crate) mod procedures;
+mod regions;
+mod snapshots;
 pub(crate) mod switches;
 mod tables;
 
@@ -56,15 +58,19 @@ pub(crate) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
             Reply::of(&pb::ListDecommissionedRegionServersResponse::default())
         }
         "ListReplicationPeers" => Reply::of(&pb::ListReplicationPeersResponse::default()),
-        "GetCompletedSnapshots" => Reply::of(&pb::GetCompletedSnapshotsResponse::default()),
+        "Snapshot" => snapshots::take(node, incoming),
+        "GetCompletedSnapshots" => snapshots::list(node),
+        "IsSnapshotDone" => snapshots::is_done(node, incoming),
+        "DeleteSnapshot" => snapshots::delete(node, incoming),
+        "RestoreSnapshot" => snapshots::restore(node, incoming),
+        "SplitRegion" => regions::split(node, incoming),
+        "MergeTableRegions" => regions::merge(node, incoming),
         "getLastMajorCompactionTimestamp" => {
             Reply::of(&pb::MajorCompactionTimestampResponse { compaction_timestamp: 0 })
         }
         "getSecurityCapabilities" => Reply::of(&pb::SecurityCapabilitiesResponse {
             capabilities: vec![pb::security_capabilities_response::Capability::SimpleAuthentication as i32],
         }),
-        "Snapshot" | "RestoreSnapshot" | "DeleteSnapshot" | "IsSnapshotDone" => unsupported("snapshots"),
-        "SplitRegion" | "MergeTableRegions" => unsupported("splits and merges of regions"),
         "MoveRegion" | "AssignRegion" | "UnassignRegion" | "OfflineRegion" => unsupported("moves of regions"),
         "ExecMasterService" => unsupported("coprocessors"),
         _ => return switches::call(node, method, incoming),

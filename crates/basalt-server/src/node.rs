@@ -82,6 +82,7 @@ impl Node {
             connections: self.connections.load(Relaxed),
             scanners: self.scanners.len(),
             read_ahead_bytes: self.scanners.read_ahead_bytes(),
+            request_bytes: (REQUEST_BYTES - self.request_shares.available_permits() * SHARE) as u64,
             calls: self.calls.load(Relaxed),
         }
     }

@@ -117,6 +117,26 @@ impl Node {
         }
     }
 
+    /// The region that a client describes.
+    pub(crate) fn region_of_info(&self, info: &pb::RegionInfo) -> Result<Arc<Region>, Exception> {
+        let table = basalt_wire::names::table_of(&info.table_name)?;
+        let found = self.regions_of(&table)?.into_iter().find(|region| {
+            REGION_ID_BASE + region.id.0 == info.region_id && region.range.start == info.start_key()
+        });
+        found.ok_or_else(|| {
+            let id = info.region_id;
+            let message =
+                format!("table {} has no region with id {id}; it was split or merged", table_text(&table));
+            Exception::new(exception::UNKNOWN_REGION, message)
+        })
+    }
+
+    /// True if a scan that began in the region may go on. What it reads does not move when the region is split or merged, and the
+    /// client goes on behind the region as it knew it.
+    pub(crate) fn may_read_on(&self, region: &Region) -> bool {
+        self.db.is_table_enabled(region.table.id()).unwrap_or(false)
+    }
+
     /// True if calls about the region are answered: it exists, and its table is enabled.
     pub(crate) fn serves(&self, region: &Region) -> bool {
         self.db.serves(region.table.id(), region.id, &region.range.start)

@@ -5,31 +5,28 @@
 //! rows of the store -> cells in wire form, a [`Piece`] per result -> answers, cut out of the front
 //! ```
 //!
-//! A scanner holds results that are ready to be sent: what an answer had no room for, and what was prepared while the last
-//! answer travelled. Both are bounded by the size of one answer; all scanners together by `read_ahead_bytes`, beyond which nothing
-//! is prepared. A scanner that nobody asks for during its lease is closed.
+//! A scanner holds results that are ready to be sent: what an answer had no room for, and what was read while the last answers
+//! travelled ([`front`]). All scanners together hold `read_ahead_bytes` of them, beyond which nothing is prepared. A scanner that nobody
+//! asks for during its lease is closed.
+
+mod front;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use basalt_store::{Rows, Step};
-use basalt_wire::cell_block::encode_cell;
 use basalt_wire::{Exception, exception};
-use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 
-use crate::failure;
-use crate::meta::MetaRow;
 use crate::regions::Region;
+
+pub(crate) use front::{Filled, Front, Goal, Piece, Scanner, Shape, Source};
 
 /// Scanners open at once, at most.
 const SCANNERS_MAX: usize = 16_384;
 /// Scanners that are remembered after they were done.
 const DONE_MAX: usize = 4096;
-/// Rows without a result between two looks at the clock.
-const ROWS_PER_LOOK: u64 = 64;
 
 /// All open scanners.
 pub(crate) struct Scanners {
@@ -46,76 +43,6 @@ pub(crate) struct Scanners {
 struct Ahead {
     bytes: AtomicU64,
     max: u64,
-}
-
-/// One open scan.
-pub(crate) struct Scanner {
-    pub(crate) id: u64,
-    /// `None` for `hbase:meta`.
-    pub(crate) region: Option<Arc<Region>>,
-    /// Milliseconds after the server's start at which the lease is over.
-    expires_ms: AtomicU64,
-    pub(crate) work: Mutex<Work>,
-}
-
-/// Where results come from.
-pub(crate) enum Source {
-    Stored(Box<Rows>),
-    Meta(VecDeque<MetaRow>),
-}
-
-/// A result in wire form: so many cells, so many bytes of the buffer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece {
-    pub(crate) cells: u32,
-    pub(crate) bytes: usize,
-    /// More cells of the row may follow.
-    pub(crate) partial: bool,
-}
-
-/// What the opening call of a scan says about all its answers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
-    /// Bytes of an answer, at most.
-    pub(crate) bytes: usize,
-    /// Rows are cut by a number of cells. If not, a piece of a row is the last result of its answer: clients that put rows together
-    /// look for it there.
-    pub(crate) batched: bool,
-    /// Heartbeats say where the scan stands.
-    pub(crate) cursor: bool,
-}
-
-/// How far to read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Goal {
-    /// Results that are ready.
-    pub(crate) pieces: usize,
-    /// Bytes that are ready.
-    pub(crate) bytes: usize,
-    /// Rows that are ready and complete; `None` for any number.
-    pub(crate) rows: Option<usize>,
-    /// When to give up and say so; `None` for never.
-    pub(crate) deadline: Option<Instant>,
-}
-
-/// The state of a scan, for one call at a time.
-pub(crate) struct Work {
-    source: Source,
-    pub(crate) shape: Shape,
-    pub(crate) ready: VecDeque<Piece>,
-    buffer: BytesMut,
-    /// The source has nothing more.
-    pub(crate) ended: bool,
-    /// Number that the next call must have.
-    pub(crate) next_seq: u64,
-    /// Rows that filters left out, since it was last asked.
-    pub(crate) filtered: u64,
-    /// Where the scan paused.
-    pub(crate) cursor: Option<Bytes>,
-    /// Why the last reading failed, if nobody was told yet.
-    pub(crate) failed: Option<Exception>,
-    ahead: Arc<Ahead>,
-    accounted: u64,
 }
 
 impl Scanners {
@@ -152,24 +79,7 @@ impl Scanners {
         start_code: u64,
     ) -> Arc<Scanner> {
         let id = (start_code << 24).wrapping_add(self.next_id.fetch_add(1, Relaxed)) & (u64::MAX >> 1);
-        Arc::new(Scanner {
-            id,
-            region,
-            expires_ms: AtomicU64::new(u64::MAX),
-            work: Mutex::new(Work {
-                source,
-                shape,
-                ready: VecDeque::new(),
-                buffer: BytesMut::new(),
-                ended: false,
-                next_seq: 0,
-                filtered: 0,
-                cursor: None,
-                failed: None,
-                ahead: Arc::clone(&self.ahead),
-                accounted: 0,
-            }),
-        })
+        Arc::new(Scanner::new(id, region, source, Front::new(shape, Arc::clone(&self.ahead))))
     }
 
     /// Makes a scan known to later calls.
@@ -223,9 +133,7 @@ impl Scanners {
     /// Closes the scanners whose lease is over, but for those that work.
     pub(crate) fn end_leases(&self) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let over = |scanner: &Arc<Scanner>| {
-            scanner.expires_ms.load(Relaxed) < now && scanner.work.try_lock().is_some()
-        };
+        let over = |scanner: &Arc<Scanner>| scanner.expires_ms.load(Relaxed) < now && !scanner.is_called();
         let mut expired = Vec::new();
         self.open.lock().retain(|_, scanner| {
             let over = over(scanner);
@@ -237,119 +145,11 @@ impl Scanners {
         // What they hold goes here, not under the lock.
         drop(expired);
     }
+}
 
+impl Ahead {
     /// True if there is memory to prepare answers.
-    pub(crate) fn may_read_ahead(&self) -> bool {
-        self.ahead.bytes.load(Relaxed) < self.ahead.max
+    fn has_room(&self) -> bool {
+        self.bytes.load(Relaxed) < self.max
     }
-}
-
-impl Work {
-    /// Reads until the goal is reached or nothing is left. False if time ran out before.
-    pub(crate) fn fill(&mut self, goal: &Goal) -> Result<bool, Exception> {
-        if let Some(exception) = self.failed.take() {
-            return Err(exception);
-        }
-        let mut complete = self.ready.iter().filter(|piece| !piece.partial).count();
-        let mut looks = 0_u64;
-        let in_time = loop {
-            let enough = self.ready.len() >= goal.pieces
-                || self.buffer.len() >= goal.bytes
-                || goal.rows.is_some_and(|rows| complete >= rows);
-            if self.ended || enough {
-                break true;
-            }
-            looks += 1;
-            if looks.is_multiple_of(ROWS_PER_LOOK)
-                && goal.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            {
-                break false;
-            }
-            match self.read_one(goal.deadline)? {
-                Some(piece) => {
-                    complete += usize::from(!piece.partial);
-                    self.ready.push_back(piece);
-                }
-                None if self.ended => {}
-                None => break false,
-            }
-        };
-        self.account();
-        Ok(in_time)
-    }
-
-    /// The next result; `None` at the end, or if time ran out.
-    fn read_one(&mut self, deadline: Option<Instant>) -> Result<Option<Piece>, Exception> {
-        let before = self.buffer.len();
-        let (cells, partial) = match &mut self.source {
-            Source::Meta(rows) => match rows.pop_front() {
-                None => {
-                    self.ended = true;
-                    return Ok(None);
-                }
-                Some(row) => (encode(row.cells(), &mut self.buffer), false),
-            },
-            Source::Stored(rows) => {
-                let filtered = &mut self.filtered;
-                let mut pause = || {
-                    *filtered += 1;
-                    filtered.is_multiple_of(ROWS_PER_LOOK)
-                        && deadline.is_some_and(|deadline| Instant::now() >= deadline)
-                };
-                match rows.step(&mut pause).map_err(failure::of_store)? {
-                    Step::Row(row) => (encode(row.cells(), &mut self.buffer), row.is_partial()),
-                    Step::End => {
-                        self.ended = true;
-                        return Ok(None);
-                    }
-                    Step::Paused(row) => {
-                        self.cursor = Some(row);
-                        return Ok(None);
-                    }
-                }
-            }
-        };
-        Ok(Some(Piece { cells, bytes: self.buffer.len() - before, partial }))
-    }
-
-    /// True if a filter ended the scan, here and in all regions that would follow.
-    pub(crate) fn filter_is_done(&self) -> bool {
-        self.ended && matches!(&self.source, Source::Stored(rows) if rows.filter_is_done())
-    }
-
-    /// Bytes that are ready.
-    pub(crate) fn ready_bytes(&self) -> usize {
-        self.buffer.len()
-    }
-
-    /// Takes the bytes of results that were taken from `ready`.
-    pub(crate) fn take(&mut self, bytes: usize) -> BytesMut {
-        let taken = match bytes == self.buffer.len() {
-            true => std::mem::take(&mut self.buffer),
-            false => self.buffer.split_to(bytes),
-        };
-        self.account();
-        taken
-    }
-
-    fn account(&mut self) {
-        let bytes = self.buffer.len() as u64;
-        self.ahead.bytes.fetch_add(bytes.wrapping_sub(self.accounted), Relaxed);
-        self.accounted = bytes;
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        self.ahead.bytes.fetch_sub(self.accounted, Relaxed);
-    }
-}
-
-fn encode<'a>(cells: impl Iterator<Item = basalt_model::CellRef<'a>>, buffer: &mut BytesMut) -> u32 {
-    let mut count = 0;
-    for cell in cells {
-        encode_cell(&cell, buffer);
-        count += 1;
-    }
-    count
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use basalt_store::Database;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
@@ -17,6 +17,8 @@ use crate::{connection, zookeeper};
 const BLOCKING_THREADS: usize = 128;
 /// How long calls in flight may take to end when the server stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+/// Connections that the operating system holds for us until they are taken.
+const BACKLOG: u32 = 4096;
 /// How often scanners whose lease is over are looked for, as a part of a lease.
 const LEASE_CHECKS: u32 = 8;
 
@@ -88,6 +90,8 @@ pub struct Status {
     pub scanners: usize,
     /// Bytes of answers that are prepared ahead.
     pub read_ahead_bytes: u64,
+    /// Memory for requests that are being read or worked on, in bytes.
+    pub request_bytes: u64,
     /// Calls since the start.
     pub calls: u64,
 }
@@ -181,7 +185,13 @@ impl std::fmt::Debug for Server {
 fn bind(runtime: &Runtime, port: u16) -> Result<(TcpListener, SocketAddr), ServerError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let listen = |source| ServerError::Listen { address, source };
-    let listener = runtime.block_on(TcpListener::bind(address)).map_err(listen)?;
+    let listening = async {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    let listener = runtime.block_on(listening).map_err(listen)?;
     let address = listener.local_addr().map_err(listen)?;
     Ok((listener, address))
 }

@@ -161,7 +161,13 @@ fn descriptor(name: &TableName, table: &Value) -> Result<TableDescriptor> {
     let families = table["families"].as_array().context("families are missing")?;
     let mut families: Vec<FamilyDescriptor> = families.iter().map(family).collect::<Result<_>>()?;
     families.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(TableDescriptor { name: name.clone(), families, schema: None, attributes: BTreeMap::new() })
+    Ok(TableDescriptor {
+        name: name.clone(),
+        families,
+        schema: None,
+        attributes: BTreeMap::new(),
+        index: None,
+    })
 }
 
 fn family(family: &Value) -> Result<FamilyDescriptor> {

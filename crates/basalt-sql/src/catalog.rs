@@ -57,6 +57,10 @@ pub(crate) fn find_table(
     name: &TableName,
 ) -> Result<(TableId, Arc<TableDescriptor>), SqlError> {
     match database.table(name) {
+        Ok((_, descriptor)) if descriptor.index.is_some() => Err(SqlError::coded(
+            code::TABLE_NOT_FOUND,
+            format!("{name} is an index; DROP INDEX and ALTER INDEX change it"),
+        )),
         Ok((id, descriptor)) if View::of(&descriptor, name)?.is_none() => Ok((id, descriptor)),
         Ok(_) | Err(basalt_store::Error::NoSuchTable { .. }) => Err(not_found(database, name)),
         Err(error) => Err(error.into()),
@@ -82,10 +86,10 @@ pub(crate) fn not_found(database: &Database, name: &TableName) -> SqlError {
         .suggest(nearest(&name.to_string(), known.iter().map(String::as_str)))
 }
 
-/// Tables and views, sorted.
+/// Tables and views, sorted; no indexes.
 pub(crate) fn names(database: &Database) -> Result<Vec<TableName>, SqlError> {
     let mut names = vec![];
-    for (_, table) in database.tables() {
+    for (_, table) in database.tables().into_iter().filter(|(_, table)| table.index.is_none()) {
         names.push(table.name.clone());
         names.extend(View::all(&table)?.into_iter().map(|view| view.name));
     }
@@ -116,6 +120,19 @@ pub(crate) fn show_tables(
     }
 }
 
+/// SHOW SCHEMAS: their names, sorted.
+pub(crate) fn show_schemas(database: &Database, like: Option<&str>) -> Result<RecordBatch, SqlError> {
+    let mut names = database.namespaces();
+    names.retain(|name| name != DEFAULT_NAMESPACE);
+    names.sort();
+    let batch = text_batch(&["TABLE_SCHEM"], vec![StringArray::from(names)])?;
+    match like {
+        Some(pattern) => keep_like(batch, pattern),
+        None => Ok(batch),
+    }
+}
+
+/// The rows whose last column is like the pattern.
 fn keep_like(batch: RecordBatch, pattern: &str) -> Result<RecordBatch, SqlError> {
     use datafusion::arrow::array::Scalar;
     use datafusion::arrow::compute::{filter_record_batch, kernels::comparison::like};
@@ -123,7 +140,8 @@ fn keep_like(batch: RecordBatch, pattern: &str) -> Result<RecordBatch, SqlError>
         SqlError::from(datafusion::error::DataFusionError::from(error))
     };
     let pattern = Scalar::new(StringArray::from(vec![pattern]));
-    let matching = like(as_string_array(batch.column(1))?, &pattern).map_err(translated)?;
+    let matching =
+        like(as_string_array(batch.column(batch.num_columns() - 1))?, &pattern).map_err(translated)?;
     filter_record_batch(&batch, &matching).map_err(translated)
 }
 

@@ -4,6 +4,7 @@
 mod alter;
 mod columns;
 mod existing;
+mod from_query;
 mod options;
 mod schema;
 mod view;
@@ -19,7 +20,8 @@ use crate::plan::Planning;
 pub(crate) use alter::alter;
 pub(crate) use columns::with_dynamic;
 use columns::{column, schema_error};
-use options::TableOptions;
+pub(crate) use from_query::create_from_query;
+pub(crate) use options::TableOptions;
 pub(crate) use schema::{check_schema, create_schema, drop_schema};
 pub(crate) use view::{create_view, drop_view};
 
@@ -58,12 +60,16 @@ pub(crate) fn drop_table(
     cascade: bool,
 ) -> Result<bool, SqlError> {
     let database = planning.engine.database();
-    match catalog::find_table(database, &name.table()) {
-        Ok((_, table)) => refuse_views(&View::all(&table)?, name, cascade)?,
+    let indexes = match catalog::find_table(database, &name.table()) {
+        Ok((id, table)) => {
+            refuse_views(&View::all(&table)?, name, cascade)?;
+            database.indexes(id)
+        }
         Err(error) if if_exists && error.code() == Some(code::TABLE_NOT_FOUND) => return Ok(false),
         Err(error) => return Err(error),
-    }
+    };
     database.drop_table(&name.table())?;
+    indexes.iter().for_each(|(_, index)| database.forget_index(&index.name));
     Ok(true)
 }
 
@@ -118,6 +124,7 @@ fn describe(
         families,
         schema: Some(schema),
         attributes: options.attributes,
+        index: None,
     })
 }
 

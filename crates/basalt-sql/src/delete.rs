@@ -30,8 +30,7 @@ pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64
     let physical = planning.physical(&plan).await?;
     let mut stream =
         execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
-    let mut writer =
-        RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let mut marker = Marker::try_new(&table)?;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;
@@ -39,7 +38,7 @@ pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64
         writer.added(batch.num_rows() as u64)?;
         tokio::task::yield_now().await;
     }
-    writer.finish()
+    writer.end().await
 }
 
 /// The query that finds the keys: the statement's conditions over the key columns.
@@ -62,8 +61,7 @@ pub(crate) async fn delete_cells(
     let physical = planning.physical(&planning.query(query)?).await?;
     let mut stream =
         execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
-    let mut writer =
-        RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let cells = columns.iter().map(|(family, qualifier)| (family.clone(), qualifier.clone()));
     let mut marker = Marker { cells: cells.collect(), ..Marker::try_new(&table)? };
     while let Some(batch) = stream.next().await {
@@ -71,7 +69,7 @@ pub(crate) async fn delete_cells(
         marker.mark(&batch, writer.batch())?;
         writer.added(batch.num_rows() as u64)?;
     }
-    writer.finish()?;
+    writer.end().await?;
     Ok(())
 }
 
@@ -119,7 +117,7 @@ pub(crate) fn row_query(
 }
 
 /// Writes delete markers for the rows of batches of key columns.
-struct Marker<'a> {
+pub(crate) struct Marker<'a> {
     table: &'a BasaltTable,
     keys: KeyEncoder,
     families: Vec<String>,
@@ -128,7 +126,7 @@ struct Marker<'a> {
 }
 
 impl<'a> Marker<'a> {
-    fn try_new(table: &'a BasaltTable) -> Result<Self, SqlError> {
+    pub(crate) fn try_new(table: &'a BasaltTable) -> Result<Self, SqlError> {
         let schema = table.table_schema();
         let columns: Vec<_> = (0..schema.key.len()).map(ColumnRef::Key).collect();
         let keys = KeyEncoder::try_new(schema, &columns).map_err(|error| typed(error).error)?;
@@ -136,7 +134,7 @@ impl<'a> Marker<'a> {
         Ok(Self { table, keys, families, cells: vec![] })
     }
 
-    fn mark(&mut self, batch: &RecordBatch, out: &mut WriteBatch) -> Result<(), SqlError> {
+    pub(crate) fn mark(&mut self, batch: &RecordBatch, out: &mut WriteBatch) -> Result<(), SqlError> {
         let mut keys = vec![];
         self.keys
             .encode(batch, |_, key| {

@@ -11,6 +11,7 @@
 //!                                                -> UPSERT, DELETE:  [change]
 //!                                                -> CREATE, DROP:    [definition] [view] [types]
 //!                                                -> ALTER:           [alter]
+//!                                                -> .. INDEX:        [index]
 //! ```
 
 mod alter;
@@ -18,14 +19,21 @@ mod change;
 mod cursor;
 mod definition;
 mod dynamic;
+mod index;
+mod merge;
+mod parameters;
 mod prefix;
 mod rows;
 mod statement;
 mod tokens;
 mod types;
 mod view;
+mod written;
 
 pub(crate) use dynamic::definitions as dynamic_columns;
+pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
+pub(crate) use merge::{Merge, MergeAction, MergeClause};
+pub(crate) use parameters::{bind, unbound};
 pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use statement::{
     Alter, AlterChange, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name, OnDuplicate,
@@ -34,13 +42,16 @@ pub(crate) use statement::{
 pub(crate) use tokens::TokenMap;
 pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE};
 pub(crate) use view::NO_WILDCARD;
+pub(crate) use written::printable;
 
+use basalt_model::SqlType;
 use datafusion::sql::sqlparser::ast::{Expr, Query};
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use crate::error::SqlError;
+use crate::explain::Form;
 use cursor::Cursor;
 
 /// Deepest nesting of expressions and queries.
@@ -86,12 +97,19 @@ impl Dialect for PhoenixDialect {
 
 /// Reads one statement; a `;` behind it is allowed.
 pub(crate) fn parse(sql: &str) -> Result<Parsed, SqlError> {
-    let tokens = tokens::tokenize(sql)?;
+    let mut tokens = tokens::tokenize(sql)?;
     let hints = tokens::hints(&tokens);
     let map = TokenMap::new(&tokens);
+    let has_parameters = parameters::number(&mut tokens);
     let mut parser = parser_of(dynamic::collapse(tokens));
-    let statement = parse_whole(&mut parser).map_err(|error| SqlError::from_parser(error, sql))?;
-    Ok(Parsed { statement, hints, tokens: map })
+    let mut statement = parse_whole(&mut parser).map_err(|error| SqlError::from_parser(error, sql))?;
+    let parameters = if has_parameters { parameters::count(&mut statement)? } else { 0 };
+    Ok(Parsed { statement, hints, tokens: map, text: sql.into(), parameters })
+}
+
+/// Reads a type as it is printed.
+pub(crate) fn sql_type(text: &str) -> Option<SqlType> {
+    types::parse_type(&mut parser_of(tokens::tokenize(text).ok()?)).ok()
 }
 
 /// Reads a condition that was put together from parts of a statement.
@@ -117,6 +135,9 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     }
     if parser.accept("DELETE") {
         return change::parse_delete(parser);
+    }
+    if parser.accept("MERGE") {
+        return merge::parse_merge(parser);
     }
     if parser.accept("CREATE") {
         return definition::parse_create(parser);
@@ -145,6 +166,9 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("SHOW") {
         return parse_show(parser);
     }
+    if parser.accept_all(&["CHECK", "INDEX"]) {
+        return index::parse_check(parser);
+    }
     if parser.accept("DESCRIBE") || parser.accept("DESC") {
         let table = Name::parse(parser)?;
         return Ok(Statement::Describe { table });
@@ -153,7 +177,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
         return Ok(Statement::Query(parse_query(parser)?));
     }
     parser.expected(
-        "SELECT, UPSERT, UPDATE, DELETE, TRUNCATE, CREATE, ALTER, DROP, USE, EXPLAIN, SHOW or DESCRIBE",
+        "SELECT, UPSERT, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, USE, EXPLAIN, SHOW or DESCRIBE",
         parser.peek_token(),
     )
 }
@@ -161,7 +185,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
 /// A query in which row values are written out (see [`rows`]).
 pub(crate) fn parse_query(parser: &mut Parser) -> Result<Box<Query>, ParserError> {
     let mut query = parser.parse_query()?;
-    rows::expand_query(&mut query)?;
+    rows::expand(&mut *query)?;
     Ok(query)
 }
 
@@ -169,7 +193,7 @@ pub(crate) fn parse_query(parser: &mut Parser) -> Result<Box<Query>, ParserError
 pub(crate) fn parse_expr(parser: &mut Parser) -> Result<Expr, ParserError> {
     let mut expr = parser.parse_expr()?;
     if !matches!(expr, Expr::Value(_)) {
-        rows::expand_expr(&mut expr)?;
+        rows::expand(&mut expr)?;
     }
     Ok(expr)
 }
@@ -177,12 +201,19 @@ pub(crate) fn parse_expr(parser: &mut Parser) -> Result<Expr, ParserError> {
 fn parse_explain(parser: &mut Parser) -> Result<Statement, ParserError> {
     let analyze = parser.accept("ANALYZE");
     let verbose = parser.accept("VERBOSE");
+    let json = parser.accept_all(&["FORMAT", "JSON"]);
     let statement = Box::new(parse_statement(parser)?);
-    Ok(Statement::Explain { analyze, verbose, statement })
+    Ok(Statement::Explain { form: Form { analyzed: analyze, verbose, json }, statement })
 }
 
 fn parse_show(parser: &mut Parser) -> Result<Statement, ParserError> {
-    parser.expect("TABLES")?;
+    if parser.accept("SCHEMAS") {
+        let like = if parser.accept("LIKE") { Some(parser.parse_literal_string()?) } else { None };
+        return Ok(Statement::ShowSchemas { like });
+    }
+    if !parser.accept("TABLES") {
+        return parser.expected("TABLES or SCHEMAS", parser.peek_token());
+    }
     let schema = if parser.accept("IN") { Some(parser.name_part()?) } else { None };
     let like = if parser.accept("LIKE") { Some(parser.parse_literal_string()?) } else { None };
     Ok(Statement::ShowTables { schema, like })

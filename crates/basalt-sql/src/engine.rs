@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use basalt_store::env::Random;
+use basalt_sql_operators::{AggregateNumbers, SortRows, UnorderedBuildSides};
+use basalt_store::env::{Random, Spawner};
 use basalt_store::{Database, Env};
 use datafusion::catalog::Session as PlannerSession;
 use datafusion::common::Result as PlanResult;
@@ -30,8 +31,11 @@ use crate::error::SqlError;
 use crate::functions::{
     self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers,
 };
+use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
-use crate::scan::{BATCH_ROWS, OffsetInScan};
+use crate::plan::UnknownMembership;
+use crate::running::Running;
+use crate::scan::{self, OffsetInScan};
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
 
@@ -42,6 +46,8 @@ pub struct EngineOptions {
     pub threads: usize,
     /// Bytes that sorts, aggregates and joins of all sessions may hold together; beyond it they spill to disk.
     pub memory_bytes: u64,
+    /// Rows per batch; 8,192 if nobody says otherwise. More take more memory, fewer more time per row.
+    pub batch_rows: usize,
     /// Where they spill; the system's temporary directory if `None`.
     pub spill_directory: Option<PathBuf>,
     /// Chance, for RAND.
@@ -51,7 +57,7 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-        Self { threads, memory_bytes: 1 << 30, spill_directory: None, env: Env::local() }
+        Self { threads, memory_bytes: 1 << 30, batch_rows: 8_192, spill_directory: None, env: Env::local() }
     }
 }
 
@@ -69,8 +75,10 @@ struct Shared {
     functions: HashMap<String, Arc<ScalarUDF>>,
     average: Arc<AggregateUDF>,
     dealer: Arc<Dealer>,
+    builders: Builders,
     /// Held while a definition is read, changed and written.
     definitions: Mutex<()>,
+    running: Arc<Running>,
     env: Env,
 }
 
@@ -79,8 +87,8 @@ impl Engine {
     pub fn try_new(database: Database, options: EngineOptions) -> Result<Self, SqlError> {
         let pool = SpillReservePool::new(usize::try_from(options.memory_bytes).unwrap_or(usize::MAX));
         let largest = NonZeroUsize::new(3).expect("3 is not 0");
-        let mode = match options.spill_directory {
-            Some(directory) => DiskManagerMode::Directories(vec![directory]),
+        let mode = match &options.spill_directory {
+            Some(directory) => DiskManagerMode::Directories(vec![directory.clone()]),
             None => DiskManagerMode::OsTmpDirectory,
         };
         let runtime = RuntimeEnvBuilder::new()
@@ -88,9 +96,13 @@ impl Engine {
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()?;
         let mut rules = PhysicalOptimizer::new().rules;
+        let sides = rules.iter().position(|rule| rule.name() == "join_selection");
+        rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedBuildSides));
         rules.push(Arc::new(OffsetInScan));
+        rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
+        rules.push(Arc::new(SortRows));
         let state = SessionStateBuilder::new_with_default_features()
-            .with_config(config(options.threads.max(1), options.memory_bytes))
+            .with_config(config(&options))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
             .with_physical_optimizer_rules(rules)
@@ -99,6 +111,7 @@ impl Engine {
                 Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(TypeCoercion::new()),
+                Arc::new(UnknownMembership),
             ])
             .build();
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![
@@ -112,9 +125,21 @@ impl Engine {
         let functions = functions::phoenix(state.scalar_functions());
         let average = Arc::new(functions::average());
         let env = options.env;
-        let definitions = Mutex::default();
-        let shared = Shared { database, state, expr_planners, functions, average, dealer, definitions, env };
-        Ok(Self { shared: Arc::new(shared) })
+        let shared = Shared {
+            database,
+            state,
+            expr_planners,
+            functions,
+            average,
+            dealer,
+            builders: Builders::default(),
+            definitions: Mutex::default(),
+            running: Arc::default(),
+            env,
+        };
+        let engine = Self { shared: Arc::new(shared) };
+        index::attach(&engine);
+        Ok(engine)
     }
 
     /// A new connection.
@@ -150,9 +175,23 @@ impl Engine {
         &self.shared.dealer
     }
 
+    /// Indexes that are being built while statements run.
+    pub(crate) fn builders(&self) -> &Builders {
+        &self.shared.builders
+    }
+
+    pub(crate) fn spawner(&self) -> &Arc<dyn Spawner> {
+        &self.shared.env.spawner
+    }
+
     /// The turn of statements that change definitions.
     pub(crate) fn definitions(&self) -> &Mutex<()> {
         &self.shared.definitions
+    }
+
+    /// The statements that run.
+    pub(crate) fn running(&self) -> &Arc<Running> {
+        &self.shared.running
     }
 
     pub(crate) fn random(&self) -> Arc<dyn Random> {
@@ -165,20 +204,39 @@ const MERGE_BYTES_MAX: u64 = 10 << 20;
 /// The same as a fraction of the budget: less than the pool gives every operator in any case.
 const MERGE_FRACTION: u64 = 64;
 
-fn config(threads: usize, memory_bytes: u64) -> SessionConfig {
-    let mut config = SessionConfig::new().with_target_partitions(threads).with_batch_size(BATCH_ROWS);
+/// The side of a join of which one table is built for all threads may take this fraction of the budget.
+const BUILD_FRACTION: u64 = 32;
+/// Memory of a row of such a table, about.
+const BUILD_ROW_BYTES: usize = 32;
+/// Share of the numbers between the least and the greatest key that must be keys for a table by number, not by hash.
+const TABLE_DENSITY_MIN: f64 = 0.02;
+/// Keys of a join up to which the scan of the other side is told all of them.
+const JOIN_POINTS_MAX: usize = 4096;
+
+fn config(engine: &EngineOptions) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(engine.threads.max(1))
+        .with_batch_size(engine.batch_rows.max(1));
     let options = config.options_mut();
     // Names were folded with the tokens.
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;
     options.sql_parser.default_null_ordering = "nulls_first".to_owned();
+    // It compares what columns say of their declared types, too, of which a UNION has two.
+    options.execution.skip_physical_aggregate_schema_check = true;
     // Scans are in key order; merging partitions is cheaper than sorting again.
     options.optimizer.prefer_existing_sort = true;
     // A scan that is worth several threads has several partitions.
     options.optimizer.enable_round_robin_repartition = false;
+    // A join of few rows with many builds one table of the few, for all threads, and does not deal the many out anew.
+    let build_bytes = usize::try_from(engine.memory_bytes / BUILD_FRACTION).unwrap_or(usize::MAX);
+    options.optimizer.hash_join_single_partition_threshold = build_bytes;
+    options.optimizer.hash_join_single_partition_threshold_rows = build_bytes / BUILD_ROW_BYTES;
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_POINTS_MAX;
+    options.execution.perfect_hash_join_min_key_density = TABLE_DENSITY_MIN;
     // Each partition of each sort sets this aside at once; together they may not take all there is.
-    let merge_bytes = (memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
+    let merge_bytes = (engine.memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
     options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
     config
 }

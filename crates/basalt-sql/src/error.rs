@@ -78,6 +78,13 @@ impl SqlError {
         error
     }
 
+    /// A limit that ended, with Phoenix's code.
+    pub(crate) fn limited(code: PhoenixCode, message: impl Into<String>) -> Self {
+        let mut error = Self::new(ErrorKind::Resources, message);
+        error.details.code = Some(code);
+        error
+    }
+
     /// A bug of ours.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)

@@ -9,10 +9,14 @@ mod blanks;
 mod calendar;
 mod date_format;
 mod dates;
+mod json;
+mod number_format;
+mod number_text;
 mod numbers;
 mod plain;
 mod rounding;
 mod text;
+mod zones;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -46,6 +50,9 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(dates::parts());
     all.extend(arrays::functions());
     all.extend(binary::functions());
+    all.extend(zones::functions());
+    all.extend(json::functions());
+    all.push(number_text::to_number());
     let wrapped = text::MAY_BE_EMPTY.iter().filter_map(|name| planners.get(*name));
     all.extend(wrapped.map(text::empty_is_null));
     let mut functions: HashMap<_, _> =

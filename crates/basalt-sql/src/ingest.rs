@@ -12,7 +12,7 @@ use basalt_hfile::typed::{RowEncoder, TypedError};
 use basalt_model::rowkey::KeyError;
 use basalt_model::schema::{ColumnRef, LookupError};
 use basalt_model::{LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, TableSchema, WriteBatch};
-use basalt_store::{Database, Durability, Ingest};
+use basalt_store::{Durability, Ingest};
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -25,6 +25,7 @@ use crate::constant;
 use crate::dialect::{self, TokenMap};
 use crate::engine::Engine;
 use crate::error::{SqlError, code, nearest};
+use crate::index;
 use crate::plan::Planning;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
@@ -37,22 +38,26 @@ const BATCH_BYTES_MAX: usize = 32 << 20;
 
 /// Collects mutations of one table.
 pub(crate) struct RowWriter {
-    database: Database,
+    engine: Engine,
     table: TableId,
     pending: WriteBatch,
     bulk: Option<Ingest>,
+    /// All rows have to go through the log, for an index that allows or refuses each.
+    checked: bool,
     rows: u64,
     progress: Arc<Progress>,
 }
 
 impl RowWriter {
-    pub(crate) fn new(database: Database, table: TableId, progress: Arc<Progress>) -> Self {
-        Self { database, table, pending: WriteBatch::new(), bulk: None, rows: 0, progress }
+    pub(crate) fn new(engine: Engine, table: TableId, progress: Arc<Progress>) -> Self {
+        let unique = |index: &TableDescriptor| index.index.as_ref().is_some_and(|index| index.unique);
+        let checked = engine.database().indexes(table).iter().any(|(_, index)| unique(index));
+        Self { engine, table, pending: WriteBatch::new(), bulk: None, checked, rows: 0, progress }
     }
 
     /// Goes over to bulk ingest at once.
     pub(crate) fn in_bulk(mut self) -> Result<Self, SqlError> {
-        self.bulk = Some(self.database.ingest(self.table)?);
+        self.bulk = Some(self.engine.database().ingest(self.table)?);
         Ok(self)
     }
 
@@ -66,8 +71,8 @@ impl RowWriter {
         self.rows += rows;
         self.progress.add_written(rows);
         let many = self.pending.len() as u64 > BATCH_ROWS_MAX || self.pending.size_bytes() > BATCH_BYTES_MAX;
-        if self.bulk.is_none() && many {
-            self.bulk = Some(self.database.ingest(self.table)?);
+        if self.bulk.is_none() && many && !self.checked {
+            self.bulk = Some(self.engine.database().ingest(self.table)?);
         }
         if let Some(bulk) = &mut self.bulk
             && !self.pending.is_empty()
@@ -77,16 +82,26 @@ impl RowWriter {
         Ok(())
     }
 
+    /// As [`Self::finish`], without holding up other statements while indexes are built.
+    pub(crate) async fn end(self) -> Result<u64, SqlError> {
+        if self.bulk.is_none() || self.engine.database().indexes(self.table).is_empty() {
+            return self.finish();
+        }
+        let ended = tokio::task::spawn_blocking(move || self.finish()).await;
+        ended.map_err(|error| SqlError::internal(format!("the end of a load panicked: {error}")))?
+    }
+
     /// Makes everything durable and visible; returns the number of rows.
     pub(crate) fn finish(self) -> Result<u64, SqlError> {
         match self.bulk {
             Some(bulk) => {
                 self.progress.enter("finishing");
                 bulk.finish()?;
+                index::rebuild_outdated(&self.engine, self.table, &self.progress)?;
             }
             None if self.pending.is_empty() => {}
             None => {
-                self.database.write(self.pending, Durability::default())?;
+                self.engine.database().write(self.pending, Durability::default())?;
             }
         }
         Ok(self.rows)
@@ -302,7 +317,7 @@ impl BulkLoad {
         let constants = fill(&planning, &table, &columns)?;
         let descriptor = Arc::clone(&table.descriptor);
         let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
-        let writer = RowWriter::new(engine.database().clone(), table.id, progress).in_bulk()?;
+        let writer = RowWriter::new(engine.clone(), table.id, progress).in_bulk()?;
         Ok(Self { assembler, writer, rows: 0 })
     }
 

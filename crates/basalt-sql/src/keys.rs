@@ -67,5 +67,10 @@ pub(crate) fn access(schema: &TableSchema, filters: &[Expr]) -> KeyAccess {
     composed.into_access()
 }
 
+/// True if the conjunction of `filters` leaves single values for the first `columns` key columns.
+pub(crate) fn fixes_values(schema: &TableSchema, filters: &[Expr], columns: usize) -> bool {
+    extract::fixed_columns(schema, filters) >= columns
+}
+
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! text -> [dialect] statement -> [plan] logical plan over one snapshot -> DataFusion -> [scan] -> store
-//!                             -> [upsert] [update] [delete] [definition] -> store
+//!                             -> [upsert] [update] [delete] [merge] [definition] -> store
 //! ```
 //!
 //! The rules of this crate: a statement sees one snapshot for all of its tables; a changing statement is visible
@@ -21,13 +21,21 @@ mod delete;
 mod dialect;
 mod engine;
 mod error;
+mod explain;
 mod functions;
+mod hints;
+mod index;
 mod ingest;
+mod joins;
 mod keys;
 mod memory;
+mod merge;
 mod outcome;
+mod parameter;
 mod plan;
+mod point;
 mod progress;
+mod running;
 mod scan;
 mod sequence;
 mod session;
@@ -39,6 +47,7 @@ pub use engine::{Engine, EngineOptions};
 pub use error::{ErrorKind, PhoenixCode, Position, SqlError};
 pub use ingest::{BulkLoad, RowRefusal};
 pub use outcome::{Outcome, RowStream};
+pub use parameter::{Prepared, Value};
 pub use progress::{Progress, ProgressReading};
 pub use session::Session;
 pub use split::{OpenPart, Split, StatementText, split_statements};

@@ -3,16 +3,19 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, stream};
+use tokio::time::{Instant, timeout_at};
 
 use crate::dialect::TokenMap;
-use crate::error::SqlError;
+use crate::error::{SqlError, code};
 use crate::plan::{Titles, shown_schema};
+use crate::running::Ticket;
 
 /// The answer of one statement.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub enum Outcome {
 pub struct RowStream {
     schema: SchemaRef,
     batches: BoxStream<'static, Result<RecordBatch, SqlError>>,
+    /// The place on the list of running statements.
+    ticket: Option<Ticket>,
 }
 
 impl RowStream {
@@ -52,18 +57,46 @@ impl RowStream {
         let batches = stream::iter(first.map(Ok)).chain(rest);
         let shown = SchemaRef::clone(&schema);
         let batches = batches.map(move |batch| relabelled(batch?, &shown));
-        Self { schema, batches: batches.boxed() }
+        Self { schema, batches: batches.boxed(), ticket: None }
+    }
+
+    /// Rows of a query that are there already.
+    pub(crate) fn titled(batch: RecordBatch, titles: &Titles) -> Result<Self, SqlError> {
+        let schema = titles.put_on(batch.schema_ref());
+        relabelled(batch, &schema).map(Self::ready)
     }
 
     /// Rows that are there already.
     pub(crate) fn ready(batch: RecordBatch) -> Self {
-        Self { schema: batch.schema(), batches: stream::iter([Ok(batch)]).boxed() }
+        Self { schema: batch.schema(), batches: stream::iter([Ok(batch)]).boxed(), ticket: None }
+    }
+
+    /// The same rows, with an error in place of those that are not there when the time is over.
+    pub(crate) fn until(self, end: Instant, limit: Duration) -> Self {
+        let batches = stream::unfold(Some(self.batches), move |batches| async move {
+            let mut batches = batches?;
+            match timeout_at(end, batches.next()).await {
+                Ok(batch) => Some((batch?, Some(batches))),
+                Err(_) => Some((Err(timed_out(limit)), None)),
+            }
+        });
+        Self { schema: self.schema, batches: batches.boxed(), ticket: self.ticket }
+    }
+
+    /// The statement runs as long as its rows are there.
+    pub(crate) fn holding(self, ticket: Ticket) -> Self {
+        Self { ticket: Some(ticket), ..self }
     }
 
     /// Names and types of the columns.
     pub fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.schema)
     }
+}
+
+/// The error of a statement that takes too long.
+pub(crate) fn timed_out(limit: Duration) -> SqlError {
+    SqlError::limited(code::TIMED_OUT, format!("the statement took longer than {limit:?} and was ended"))
 }
 
 /// Names alone differ.

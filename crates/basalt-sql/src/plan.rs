@@ -9,6 +9,7 @@ mod dynamic;
 mod families;
 mod labels;
 mod listings;
+mod membership;
 mod phrases;
 mod titles;
 mod types;
@@ -43,10 +44,14 @@ use crate::dialect::{ColumnDef, Name, TokenMap};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::functions;
+use crate::hints::IndexHints;
+use crate::index;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
+pub(crate) use families::resolve_expr as resolve_families;
 pub(crate) use labels::shown_schema;
+pub(crate) use membership::UnknownMembership;
 pub(crate) use titles::Titles;
 pub(crate) use types::PhoenixTypes;
 
@@ -59,6 +64,8 @@ pub(crate) struct Planning {
     pub(crate) currents: Currents,
     /// The schema of names without one; the default schema if `None`.
     pub(crate) schema: Option<String>,
+    /// Which indexes the statement wants to read.
+    pub(crate) index_hints: IndexHints,
     tokens: TokenMap,
     tables: Mutex<HashMap<TableName, Arc<BasaltTable>>>,
     functions: HashMap<&'static str, Arc<ScalarUDF>>,
@@ -86,6 +93,7 @@ impl Planning {
             progress,
             currents,
             schema: None,
+            index_hints: IndexHints::default(),
             tokens,
             tables: Mutex::default(),
             functions: own,
@@ -99,7 +107,7 @@ impl Planning {
             return Ok(Arc::clone(table));
         }
         let (own, dynamic) = dynamic::split(name)?;
-        let table = Arc::new(self.open(&own, &dynamic)?);
+        let table = self.open(&own, &dynamic)?;
         self.tables.lock().insert(name.clone(), Arc::clone(&table));
         Ok(table)
     }
@@ -110,10 +118,10 @@ impl Planning {
         name: &TableName,
         columns: &[ColumnDef],
     ) -> Result<Arc<BasaltTable>, SqlError> {
-        if columns.is_empty() { self.table(name) } else { Ok(Arc::new(self.open(name, columns)?)) }
+        if columns.is_empty() { self.table(name) } else { self.open(name, columns) }
     }
 
-    fn open(&self, name: &TableName, dynamic: &[ColumnDef]) -> Result<BasaltTable, SqlError> {
+    fn open(&self, name: &TableName, dynamic: &[ColumnDef]) -> Result<Arc<BasaltTable>, SqlError> {
         let relation = catalog::find(self.engine.database(), name)
             .map_err(|error| error.at(self.tokens.find(&name.name)))?;
         let relation = definition::with_dynamic(relation, dynamic)?;
@@ -123,7 +131,9 @@ impl Planning {
             relation,
             Arc::clone(&self.progress),
         );
-        table.ok_or_else(|| catalog::without_columns(name))
+        let table = Arc::new(table.ok_or_else(|| catalog::without_columns(name))?);
+        let indexes = index::usable(self, &table)?;
+        Ok(if indexes.is_empty() { table } else { Arc::new(table.with_indexes(indexes, &self.index_hints)) })
     }
 
     /// An error if the condition of a view that is about to be made has no meaning.
@@ -170,15 +180,20 @@ impl Planning {
     /// Makes an expression over the columns of `schema` runnable, outside of a plan. Simplifying is no choice: some
     /// functions (COALESCE) exist only until then.
     pub(crate) fn compile(&self, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
+        let simplified = self.simplified(expr, schema);
+        let compiled = simplified.and_then(|expr| self.state.create_physical_expr(expr, schema));
+        compiled.map_err(|error| self.error(error))
+    }
+
+    /// An expression as the optimizer leaves it.
+    pub(crate) fn simplified(&self, expr: Expr, schema: &DFSchema) -> PlanResult<Expr> {
         let context = SimplifyContext::builder()
             .with_schema(Arc::new(schema.clone()))
             .with_config_options(Arc::clone(self.state.config_options()))
             .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
             .build();
         let simplifier = ExprSimplifier::new(context);
-        let simplified = simplifier.coerce(expr, schema).and_then(|expr| simplifier.simplify(expr));
-        let compiled = simplified.and_then(|expr| self.state.create_physical_expr(expr, schema));
-        compiled.map_err(|error| self.error(error))
+        simplifier.coerce(expr, schema).and_then(|expr| simplifier.simplify(expr))
     }
 
     /// Optimizes and makes it runnable.

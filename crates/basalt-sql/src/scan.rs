@@ -6,8 +6,12 @@
 //! equal size along the block index of the files, and contiguous segments become the partitions. So every
 //! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing.
 
+mod aligned;
+mod choose;
 mod exec;
 mod filter;
+mod index_only;
+mod lookup;
 mod offset;
 mod partition;
 mod predicate;
@@ -33,14 +37,14 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use crate::catalog::{Relation, ViewRules, view};
 use crate::dialect::Name;
 use crate::error::SqlError;
+use crate::hints::IndexHints;
+use crate::index::Usable;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
-pub(crate) use exec::BasaltScan;
+use choose::{Chosen, Wish};
+pub(crate) use exec::{BasaltScan, in_short_form};
 use filter::Filter;
 pub(crate) use offset::OffsetInScan;
-
-/// Rows per batch.
-pub(crate) const BATCH_ROWS: usize = 8_192;
 
 /// A table at one snapshot.
 #[derive(Debug)]
@@ -54,6 +58,8 @@ pub(crate) struct BasaltTable {
     /// Rows, where the files know it for sure.
     rows_exact: Option<u64>,
     progress: Arc<Progress>,
+    indexes: Vec<Usable>,
+    hints: IndexHints,
 }
 
 impl BasaltTable {
@@ -69,7 +75,45 @@ impl BasaltTable {
         let rows_estimate = database.stats(id).map_or(0, |stats| stats.rows_estimate);
         // What cannot be told now will be said by the scan.
         let rows_exact = snapshot.row_count(id).ok().flatten();
-        Some(Self { id, descriptor, rules, schema, snapshot, rows_estimate, rows_exact, progress })
+        let (indexes, hints) = (vec![], IndexHints::default());
+        Some(Self {
+            id,
+            descriptor,
+            rules,
+            schema,
+            snapshot,
+            rows_estimate,
+            rows_exact,
+            progress,
+            indexes,
+            hints,
+        })
+    }
+
+    /// The same table, which may be read through these indexes.
+    pub(crate) fn with_indexes(&self, indexes: Vec<Usable>, hints: &IndexHints) -> Self {
+        Self {
+            id: self.id,
+            descriptor: Arc::clone(&self.descriptor),
+            rules: self.rules.clone(),
+            schema: Arc::clone(&self.schema),
+            snapshot: self.snapshot.clone(),
+            rows_estimate: self.rows_estimate,
+            rows_exact: self.rows_exact,
+            progress: Arc::clone(&self.progress),
+            indexes,
+            hints: hints.clone(),
+        }
+    }
+
+    /// The name of the table or view.
+    pub(crate) fn relation_name(&self) -> &TableName {
+        self.rules.as_ref().map_or(&self.descriptor.name, |(name, _)| name)
+    }
+
+    /// All columns in declared order, as batches have them.
+    pub(crate) fn arrow_schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
     /// Columns, key and types.
@@ -93,6 +137,65 @@ impl BasaltTable {
     /// The access that these filters leave.
     pub(crate) fn access(&self, filters: &[Expr]) -> KeyAccess {
         keys::access(self.table_schema(), filters)
+    }
+
+    /// The columns of a projection as batches have them.
+    fn projected(&self, projection: Option<&Vec<usize>>) -> Result<SchemaRef> {
+        Ok(match projection {
+            Some(indices) => Arc::new(self.schema.project(indices)?),
+            None => Arc::clone(&self.schema),
+        })
+    }
+
+    /// A scan of the table itself; `note` says why it is not one of an index.
+    fn plain_scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+        note: Option<String>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let false_or_null = [ScalarValue::Boolean(Some(false)), ScalarValue::Boolean(None)];
+        let is_never =
+            |filter: &Expr| matches!(filter, Expr::Literal(value, _) if false_or_null.contains(value));
+        if filters.iter().any(is_never) {
+            return Ok(Arc::new(EmptyExec::new(self.projected(projection)?)));
+        }
+        let access = self.access(filters);
+        let spec = self.spec(state, projection, filters, limit, access, note)?;
+        Ok(Arc::new(BasaltScan::try_new(spec).map_err(SqlError::from)?))
+    }
+
+    fn spec(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+        access: KeyAccess,
+        note: Option<String>,
+    ) -> Result<exec::Spec> {
+        let columns = self.columns(projection);
+        let physical = |expr, schema: &DFSchema| state.create_physical_expr(expr, schema);
+        let filter = Filter::try_new(filters, physical, self.table_schema(), &columns)?;
+        Ok(exec::Spec {
+            id: self.id,
+            descriptor: Arc::clone(&self.descriptor),
+            snapshot: self.snapshot.clone(),
+            columns,
+            schema: self.projected(projection)?,
+            access,
+            filter,
+            skip: 0,
+            limit,
+            partitions_max: state.config().target_partitions(),
+            batch_rows: state.config().batch_size(),
+            rows_estimate: self.rows_estimate,
+            rows_exact: self.rows_exact,
+            progress: Arc::clone(&self.progress),
+            note,
+        })
     }
 
     fn columns(&self, projection: Option<&Vec<usize>>) -> Vec<ColumnRef> {
@@ -149,35 +252,10 @@ impl TableProvider for BasaltTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = match projection {
-            Some(indices) => Arc::new(self.schema.project(indices)?),
-            None => self.schema(),
-        };
-        let false_or_null = [ScalarValue::Boolean(Some(false)), ScalarValue::Boolean(None)];
-        if filters
-            .iter()
-            .any(|filter| matches!(filter, Expr::Literal(value, _) if false_or_null.contains(value)))
-        {
-            return Ok(Arc::new(EmptyExec::new(schema)));
+        let wish = Wish { table: self, projection, filters, limit };
+        match wish.choose(state)? {
+            Chosen::Index(plan) => Ok(plan),
+            Chosen::Table(note) => self.plain_scan(state, projection, filters, limit, note),
         }
-        let columns = self.columns(projection);
-        let physical = |expr, schema: &DFSchema| state.create_physical_expr(expr, schema);
-        let filter = Filter::try_new(filters, physical, self.table_schema(), &columns)?;
-        let scan = BasaltScan::try_new(exec::Spec {
-            id: self.id,
-            descriptor: Arc::clone(&self.descriptor),
-            snapshot: self.snapshot.clone(),
-            columns,
-            schema,
-            access: self.access(filters),
-            filter,
-            skip: 0,
-            limit,
-            partitions_max: state.config().target_partitions(),
-            rows_estimate: self.rows_estimate,
-            rows_exact: self.rows_exact,
-            progress: Arc::clone(&self.progress),
-        });
-        Ok(Arc::new(scan.map_err(SqlError::from)?))
     }
 }

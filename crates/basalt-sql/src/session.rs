@@ -2,25 +2,32 @@
 //! One connection: runs one statement after the other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::StringArray;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::display::DisplayableExecutionPlan;
-use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::StreamExt;
 use parking_lot::Mutex;
+use tokio::time::{Instant, timeout_at};
 
 use crate::catalog;
 use crate::definition;
 use crate::delete;
-use crate::dialect::{self, CreateSequence, Name, Parsed, Statement, TokenMap};
+use crate::dialect::{self, CreateSequence, CreateTable, Name, Parsed, Statement, TokenMap};
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
-use crate::outcome::{Outcome, RowStream};
+use crate::explain::{self, Form};
+use crate::hints::Hints;
+use crate::index;
+use crate::joins;
+use crate::merge;
+use crate::outcome::{Outcome, RowStream, timed_out};
+use crate::parameter::{Prepared, Value};
 use crate::plan::{Planning, Titles};
+use crate::point;
 use crate::progress::Progress;
 use crate::sequence::{self, Currents, SequenceName};
 use crate::update;
@@ -35,6 +42,7 @@ pub struct Session {
     currents: Currents,
     /// What USE said.
     schema: Mutex<Option<String>>,
+    timeout: Mutex<Option<Duration>>,
 }
 
 impl Session {
@@ -45,6 +53,7 @@ impl Session {
             warnings: Mutex::default(),
             currents: Currents::default(),
             schema: Mutex::default(),
+            timeout: Mutex::default(),
         }
     }
 
@@ -63,58 +72,94 @@ impl Session {
         std::mem::take(&mut self.warnings.lock())
     }
 
+    /// Statements from now on that take longer are ended with an error (6000, TIM01) and change nothing; so are queries whose
+    /// rows are not all read by then. `None`, which is the default, sets no limit. Needs a runtime with timers.
+    pub fn set_timeout(&self, timeout: Option<Duration>) {
+        *self.timeout.lock() = timeout;
+    }
+
     /// Runs one statement. A statement that changes something is done when this returns; the rows of a query
     /// are computed as they are read. Dropping the future or the rows cancels the statement.
     pub async fn execute(&self, sql: &str) -> Result<Outcome, SqlError> {
+        let parsed = dialect::parse(sql)?;
+        if parsed.parameters > 0 {
+            return Err(dialect::unbound(1));
+        }
+        self.execute_parsed(parsed).await
+    }
+
+    /// Parses a statement that will be executed with values for its parameters.
+    pub fn prepare(&self, sql: &str) -> Result<Prepared, SqlError> {
+        Prepared::parse(sql)
+    }
+
+    /// Runs a prepared statement with one value per parameter, as [`Session::execute`] does.
+    pub async fn execute_prepared(&self, prepared: &Prepared, values: &[Value]) -> Result<Outcome, SqlError> {
+        self.execute_parsed(prepared.bind(values)?).await
+    }
+
+    async fn execute_parsed(&self, parsed: Parsed) -> Result<Outcome, SqlError> {
         *self.progress.lock() = Arc::default();
         self.warnings.lock().clear();
-        let Parsed { mut statement, hints, tokens } = dialect::parse(sql)?;
+        let Parsed { mut statement, hints, tokens, text, .. } = parsed;
+        let running = self.engine.running();
+        let ticket = running.enter(&text, self.engine.database().now_ms(), self.progress());
         if let Some(schema) = self.schema.lock().as_deref() {
             statement.qualify(schema);
         }
-        self.warn_of_hints(&hints);
-        let hash_joins = !hints.iter().any(|hint| hint == "USE_SORT_MERGE_JOIN");
-        self.run(statement, tokens, hash_joins).await
+        let hints = self.read_hints(&hints);
+        let outcome = self.in_time(self.run(statement, tokens, &hints)).await?;
+        Ok(match outcome {
+            Outcome::Rows(rows) => Outcome::Rows(rows.holding(ticket)),
+            done => done,
+        })
     }
 
-    async fn run(
+    /// The outcome, or an error when the time is over that a statement may take.
+    async fn in_time(
         &self,
-        statement: Statement,
-        tokens: TokenMap,
-        hash_joins: bool,
+        running: impl Future<Output = Result<Outcome, SqlError>>,
     ) -> Result<Outcome, SqlError> {
+        let timeout = *self.timeout.lock();
+        let Some(limit) = timeout else { return running.await };
+        let end = Instant::now() + limit;
+        match timeout_at(end, running).await {
+            Ok(Ok(Outcome::Rows(rows))) => Ok(Outcome::Rows(rows.until(end, limit))),
+            Ok(outcome) => outcome,
+            Err(_) => Err(timed_out(limit)),
+        }
+    }
+
+    async fn run(&self, statement: Statement, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
         let database = self.engine.database();
         match statement {
             Statement::Query(query) => {
-                let planning = self.planning(tokens, hash_joins);
+                let (schema, progress) = (self.schema.lock().clone(), self.progress());
+                if let Some(row) = point::answer(database, &query, schema.as_deref(), &progress)? {
+                    return Ok(Outcome::Rows(row));
+                }
+                let planning = self.planning(tokens, hints);
                 let titles = Titles::of(&query);
                 let plan = planning.query(*query)?;
                 self.query(planning, plan, &titles).await
             }
             Statement::Upsert(upsert) => {
-                let rows = upsert::upsert(&self.planning(tokens, hash_joins), upsert).await?;
+                let rows = upsert::upsert(&self.planning(tokens, hints), upsert).await?;
                 Ok(Outcome::Count { verb: "UPSERT", rows })
             }
             Statement::Update(update) => {
-                let rows = update::update(&self.planning(tokens, hash_joins), *update).await?;
+                let rows = update::update(&self.planning(tokens, hints), *update).await?;
                 Ok(Outcome::Count { verb: "UPDATE", rows })
             }
             Statement::Delete(delete) => {
-                let rows = delete::delete(&self.planning(tokens, hash_joins), *delete).await?;
+                let rows = delete::delete(&self.planning(tokens, hints), *delete).await?;
                 Ok(Outcome::Count { verb: "DELETE", rows })
             }
-            Statement::Explain { analyze, verbose, statement } => {
-                self.explain(*statement, tokens, hash_joins, analyze, verbose).await
+            Statement::Merge(merge) => {
+                let rows = merge::merge(&self.planning(tokens, hints), *merge).await?;
+                Ok(Outcome::Count { verb: "MERGE", rows })
             }
-            Statement::ShowTables { schema, like } => {
-                let batch = catalog::show_tables(database, schema.as_deref(), like.as_deref())?;
-                Ok(Outcome::Rows(RowStream::ready(batch)))
-            }
-            Statement::Describe { table } => {
-                let relation = catalog::find(database, &table.table())
-                    .map_err(|error| error.at(tokens.find(&table.name)))?;
-                Ok(Outcome::Rows(RowStream::ready(catalog::describe(&relation.descriptor)?)))
-            }
+            Statement::Explain { form, statement } => self.explain(*statement, tokens, hints, form).await,
             Statement::Use { schema } => {
                 if let Some(schema) = &schema {
                     definition::check_schema(database, schema)
@@ -123,8 +168,54 @@ impl Session {
                 *self.schema.lock() = schema;
                 Ok(Outcome::Done { verb: "USE" })
             }
+            Statement::CreateTable(table) if table.query.is_some() => {
+                self.create_from_query(*table, tokens, hints).await
+            }
+            listing @ (Statement::ShowTables { .. }
+            | Statement::ShowSchemas { .. }
+            | Statement::Describe { .. }
+            | Statement::UpdateStatistics { .. }) => self.show(&listing, &tokens),
             definition => self.define(definition, tokens).await,
         }
+    }
+
+    async fn create_from_query(
+        &self,
+        mut table: CreateTable,
+        tokens: TokenMap,
+        hints: &Hints,
+    ) -> Result<Outcome, SqlError> {
+        let Some(query) = table.query.take() else {
+            return Err(SqlError::internal("CREATE TABLE .. AS without a query"));
+        };
+        let planning = self.planning(tokens, hints);
+        let mut warnings = vec![];
+        let created = definition::create_from_query(&planning, table, *query, &mut warnings).await;
+        self.warnings.lock().extend(warnings);
+        Ok(Outcome::Count { verb: "CREATE TABLE", rows: created? })
+    }
+
+    /// Statements that say what there is.
+    fn show(&self, statement: &Statement, tokens: &TokenMap) -> Result<Outcome, SqlError> {
+        let database = self.engine.database();
+        let find = |name: &Name| {
+            catalog::find(database, &name.table()).map_err(|error| error.at(tokens.find(&name.name)))
+        };
+        let batch = match statement {
+            Statement::ShowTables { schema, like } => {
+                catalog::show_tables(database, schema.as_deref(), like.as_deref())?
+            }
+            Statement::ShowSchemas { like } => catalog::show_schemas(database, like.as_deref())?,
+            Statement::Describe { table } => catalog::describe(&find(table)?.descriptor)?,
+            Statement::UpdateStatistics { table } => {
+                find(table)?;
+                let warning = "UPDATE STATISTICS has nothing to do: files carry their statistics";
+                self.warnings.lock().push(warning.to_owned());
+                return Ok(Outcome::Done { verb: "UPDATE STATISTICS" });
+            }
+            other => return Err(SqlError::internal(format!("{other:?} shows nothing"))),
+        };
+        Ok(Outcome::Rows(RowStream::ready(batch)))
     }
 
     /// Statements that create, change and drop.
@@ -132,7 +223,7 @@ impl Session {
         let database = self.engine.database();
         let position = statement.defined().and_then(|name| tokens.find(&name.name));
         let mut warnings = vec![];
-        let planning = self.planning(tokens, true);
+        let planning = self.planning(tokens, &Hints::default());
         let done = match &statement {
             Statement::CreateTable(table) => {
                 definition::create_table(&planning, table, &mut warnings).map(|_| "CREATE TABLE")
@@ -157,6 +248,11 @@ impl Session {
             Statement::DropSchema { name, if_exists } => {
                 definition::drop_schema(database, name, *if_exists).map(|()| "DROP SCHEMA")
             }
+            Statement::Index(statement) => {
+                let outcome = index::run(&planning, statement, &mut warnings).await;
+                self.warnings.lock().extend(warnings);
+                return outcome.map_err(|error| error.at(position));
+            }
             Statement::CreateSequence(sequence) => return self.create_sequence(sequence),
             Statement::DropSequence { name, if_exists } => return self.drop_sequence(name, *if_exists),
             other => Err(SqlError::internal(format!("{other:?} defines nothing"))),
@@ -165,9 +261,10 @@ impl Session {
         done.map(|verb| Outcome::Done { verb }).map_err(|error| error.at(position))
     }
 
-    fn planning(&self, tokens: TokenMap, hash_joins: bool) -> Planning {
+    fn planning(&self, tokens: TokenMap, hints: &Hints) -> Planning {
         let mut planning = Planning::new(&self.engine, tokens, self.progress(), Arc::clone(&self.currents));
-        planning.state.config_mut().options_mut().optimizer.prefer_hash_join = hash_joins;
+        planning.state.config_mut().options_mut().optimizer.prefer_hash_join = !hints.sort_merge_join;
+        planning.index_hints = hints.indexes.clone();
         planning.schema = self.schema.lock().clone();
         planning
     }
@@ -181,7 +278,8 @@ impl Session {
         titles: &Titles,
     ) -> Result<Outcome, SqlError> {
         let physical = planning.physical(&plan).await?;
-        let joins_by_hash = contains_hash_join(&physical);
+        self.warnings.lock().extend(joins::products(&physical));
+        let joins_by_hash = joins::by_hash(&physical);
         let mut batches =
             execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
         if !joins_by_hash {
@@ -227,14 +325,13 @@ impl Session {
         &self,
         statement: Statement,
         tokens: TokenMap,
-        hash_joins: bool,
-        analyze: bool,
-        verbose: bool,
+        hints: &Hints,
+        form: Form,
     ) -> Result<Outcome, SqlError> {
-        let planning = self.planning(tokens, hash_joins);
+        let planning = self.planning(tokens, hints);
         let (title, plan) = match statement {
             Statement::Query(query) => (None, Some(planning.query(*query)?)),
-            _ if analyze => {
+            _ if form.analyzed => {
                 return Err(SqlError::statement("EXPLAIN ANALYZE runs the statement and takes only queries"));
             }
             Statement::Upsert(upsert) => {
@@ -252,35 +349,25 @@ impl Session {
             }
             _ => return Err(SqlError::statement("EXPLAIN takes SELECT, UPSERT, UPDATE and DELETE")),
         };
-        let mut lines: Vec<String> = title.into_iter().collect();
-        if let Some(plan) = plan {
-            let indent = if lines.is_empty() { "" } else { "  " };
-            let physical = planning.physical(&plan).await?;
-            if analyze {
-                run_to_end(&planning, &physical).await?;
-            }
-            let display = if analyze {
-                DisplayableExecutionPlan::with_metrics(physical.as_ref())
-            } else {
-                DisplayableExecutionPlan::new(physical.as_ref())
-            };
-            let text = display.indent(verbose).to_string();
-            lines.extend(text.lines().map(|line| format!("{indent}{line}")));
+        let physical = match &plan {
+            Some(plan) => Some(planning.physical(plan).await?),
+            None => None,
+        };
+        if let Some(physical) = physical.as_ref().filter(|_| form.analyzed) {
+            run_to_end(&planning, physical).await?;
         }
+        let lines = explain::lines(physical.as_ref(), title, form);
         Ok(Outcome::Rows(RowStream::ready(plan_batch(lines)?)))
     }
 
-    fn warn_of_hints(&self, hints: &[String]) {
-        const FOLLOWED: [&str; 1] = ["USE_SORT_MERGE_JOIN"];
-        let mut warnings = self.warnings.lock();
-        for hint in hints.iter().filter(|hint| !FOLLOWED.contains(&hint.as_str())) {
-            warnings.push(format!("hint {hint} is not followed; the planner decides"));
-        }
+    /// What hints say; a warning for each that says nothing here.
+    fn read_hints(&self, hints: &[String]) -> Hints {
+        let mut ignored = vec![];
+        let read = Hints::read(hints, &mut ignored);
+        let warning = |hint: String| format!("hint {hint} is not followed; the planner decides");
+        self.warnings.lock().extend(ignored.into_iter().map(warning));
+        read
     }
-}
-
-fn contains_hash_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.downcast_ref::<HashJoinExec>().is_some() || plan.children().into_iter().any(contains_hash_join)
 }
 
 async fn run_to_end(planning: &Planning, physical: &Arc<dyn ExecutionPlan>) -> Result<(), SqlError> {

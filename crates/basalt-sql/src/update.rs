@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use basalt_model::schema::ColumnRef;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
 use crate::delete;
-use crate::dialect::Update;
+use crate::dialect::{Name, Update};
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowWriter, find_column};
 use crate::plan::Planning;
+use crate::scan::BasaltTable;
 use crate::upsert;
 
 /// Runs the statement; returns the number of rows.
@@ -19,7 +21,7 @@ pub(crate) async fn update(planning: &Planning, statement: Update) -> Result<u64
     let table = planning.table(&statement.table.table())?;
     let (plan, columns) = plan(planning, statement)?;
     let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, vec![], false)?;
-    let writer = RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     upsert::upsert_query(planning, &plan, assembler, writer).await
 }
 
@@ -29,11 +31,33 @@ pub(crate) fn plan(
     statement: Update,
 ) -> Result<(LogicalPlan, Vec<ColumnRef>), SqlError> {
     let table = planning.table(&statement.table.table())?;
+    let Targets { columns, values, kept } = targets(planning, &table, statement.assignments)?;
+    let schema = table.table_schema();
+    let query = delete::row_query(schema, &statement.table, values, &kept, statement.filter, vec![], None)?;
+    Ok((planning.query(query)?, [columns, kept].concat()))
+}
+
+/// What assignments change.
+pub(crate) struct Targets {
+    /// The key, then the columns that get new values.
+    pub(crate) columns: Vec<ColumnRef>,
+    /// The new values.
+    pub(crate) values: Vec<SqlExpr>,
+    /// Columns that every write must name; they keep their values.
+    pub(crate) kept: Vec<ColumnRef>,
+}
+
+/// Looks the columns of assignments up.
+pub(crate) fn targets(
+    planning: &Planning,
+    table: &BasaltTable,
+    assignments: Vec<(Name, SqlExpr)>,
+) -> Result<Targets, SqlError> {
     let fixed = table.fixed_columns()?;
     let schema = table.table_schema();
     let mut columns: Vec<ColumnRef> = (0..schema.key.len()).map(ColumnRef::Key).collect();
     let mut values = vec![];
-    for (name, expr) in statement.assignments {
+    for (name, expr) in assignments {
         let position = planning.tokens().find(&name.name);
         let column =
             find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;
@@ -52,10 +76,7 @@ pub(crate) fn plan(
         columns.push(column);
         values.push(expr);
     }
-    // Columns that every write must name keep their values.
     let kept = schema.declared_order().iter().filter(|&&column| !schema.nullable(column));
-    let kept: Vec<_> = kept.copied().filter(|column| !columns.contains(column)).collect();
-    let query = delete::row_query(schema, &statement.table, values, &kept, statement.filter, vec![], None)?;
-    columns.extend(kept);
-    Ok((planning.query(query)?, columns))
+    let kept = kept.copied().filter(|column| !columns.contains(column)).collect();
+    Ok(Targets { columns, values, kept })
 }

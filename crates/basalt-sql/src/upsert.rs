@@ -39,8 +39,7 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64
             let constants = fill(planning, &table, &columns)?;
             let descriptor = Arc::clone(&table.descriptor);
             let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
-            let writer =
-                RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+            let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
             upsert_query(planning, &plan, assembler, writer).await
         }
     }
@@ -117,12 +116,12 @@ pub(crate) async fn upsert_query(
         // A plan of one partition is always ready; without this a cancelled statement would run to its end.
         tokio::task::yield_now().await;
     }
-    writer.finish()
+    writer.end().await
 }
 
 /// The columns that are written. Without a list that is the first `width` in declared order, which may be fewer
 /// than the columns, as in Phoenix.
-fn target(
+pub(crate) fn target(
     planning: &Planning,
     table: &BasaltTable,
     listed: Option<&[UpsertColumn]>,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use basalt_hfile::{Compression, HFileWriter, WriterOptions};
 use basalt_model::{CellRef, CellType, FamilyDescriptor, KeyRange, Seq};
 use basalt_store::read::{
-    BlockCache, CellScan, FamilyInput, ReadAccess, ReadCounters, RegionInput, Rules, StoreFile, get_row,
+    BlockCache, CellScan, FamilyInput, Keep, ReadAccess, ReadCounters, RegionInput, Rules, StoreFile, get_row,
 };
 use basalt_store::{Env, FileId, FileMeta};
 
@@ -63,7 +63,7 @@ fn best(runs: usize, mut run: impl FnMut() -> u64) -> Duration {
 
 fn access(cache_bytes: u64) -> ReadAccess {
     let (cache, counters) = (Arc::new(BlockCache::new(cache_bytes)), Arc::new(ReadCounters::default()));
-    ReadAccess { cache, fill_cache: cache_bytes > 0, counters }
+    ReadAccess { cache, keep: if cache_bytes > 0 { Keep::Decoded } else { Keep::Nothing }, counters }
 }
 
 fn input(file: &Arc<StoreFile>) -> FamilyInput {
@@ -159,6 +159,8 @@ fn write(dir: &Path, rows: u64, compression: Compression) -> Arc<StoreFile> {
         seq_max: Seq(1),
         seq_override: Some(Seq(1)),
         created_ms: 0,
+        dir: None,
+        part: None,
     };
     Arc::new(StoreFile::new(env, path, "T".into(), meta))
 }

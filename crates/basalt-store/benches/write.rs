@@ -73,6 +73,7 @@ fn create(db: &Database, name: &str) -> Result<TableId> {
         families: vec![FamilyDescriptor::new("0")],
         schema: None,
         attributes: BTreeMap::new(),
+        index: None,
     })
 }
 

@@ -5,7 +5,7 @@
 //! A *damage* is a byte that is not what was written, or a file that is missing. A *note* is something that the
 //! next opening cleans up by itself: a torn tail, files of work that never counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::env::{Env, LockError, LockMode};
 use crate::error::{Corruption, Error, Result};
 use crate::layout;
 use crate::manifest::store::{self, Found};
-use crate::manifest::{FileMeta, Manifest, RegionEntry};
+use crate::manifest::{Listing, Manifest};
 use crate::wal::recover::LogReader;
 
 /// How bad a finding is.
@@ -74,7 +74,9 @@ pub struct CheckReport {
     pub wal_segments: u64,
     /// Frames in them.
     pub wal_frames: u64,
-    /// Store files verified.
+    /// Snapshots of tables in it.
+    pub snapshots: u64,
+    /// Store files verified, each once, whoever lists it.
     pub files: u64,
     /// Their size in bytes.
     pub file_bytes: u64,
@@ -194,14 +196,16 @@ impl Check<'_> {
     }
 
     fn files(&mut self, manifest: &Manifest) {
-        for (region, family, meta) in manifest.files() {
-            let place = FilePlace {
-                path: layout::file_path(self.root, &region.dir, family, meta.id),
-                table: table_name(manifest, region.table).unwrap_or_default(),
-                region,
-                family,
-                meta,
-            };
+        self.done.snapshots = manifest.snapshots.len() as u64;
+        let mut seen = HashSet::new();
+        for listing in manifest.listings() {
+            // Several regions, and snapshots, may list one file.
+            if !seen.insert(listing.meta.id) {
+                continue;
+            }
+            let path = listing.path(self.root);
+            let place = FilePlace { path, table: listing.descriptor.name.to_string(), listing };
+            let meta = listing.meta.whole();
             self.done.files += 1;
             self.done.file_bytes += meta.size_bytes;
             if let Err(error) = self.file(&place) {
@@ -212,7 +216,7 @@ impl Check<'_> {
 
     fn file(&mut self, place: &FilePlace<'_>) -> Result<()> {
         let file = self.env.storage.open(&place.path).map_err(Error::io("open", &place.path))?;
-        let options = ReadOptions { seq_override: place.meta.seq_override, ..ReadOptions::default() };
+        let options = ReadOptions { seq_override: place.listing.meta.seq_override, ..ReadOptions::default() };
         let reader = match HFileReader::open(file, options) {
             Ok(reader) => reader,
             Err(error) => {
@@ -232,10 +236,7 @@ impl Check<'_> {
     }
 
     fn orphans(&mut self, manifest: &Manifest) {
-        let named = |(region, family, meta): (&RegionEntry, &str, &FileMeta)| {
-            layout::file_path(self.root, &region.dir, family, meta.id)
-        };
-        let known: BTreeSet<PathBuf> = manifest.files().map(named).collect();
+        let known: BTreeSet<PathBuf> = manifest.listings().map(|listing| listing.path(self.root)).collect();
         let mut dirs = vec![self.root.join(layout::DATA_DIR)];
         while let Some(dir) = dirs.pop() {
             let Ok(entries) = self.env.storage.list(&dir) else { continue };
@@ -259,9 +260,7 @@ fn table_name(manifest: &Manifest, id: TableId) -> Option<String> {
 struct FilePlace<'a> {
     path: PathBuf,
     table: String,
-    region: &'a RegionEntry,
-    family: &'a str,
-    meta: &'a FileMeta,
+    listing: Listing<'a>,
 }
 
 impl FilePlace<'_> {
@@ -279,8 +278,8 @@ impl FilePlace<'_> {
 
     /// All rows of the file.
     fn rows(&self) -> KeyRange {
-        let end = KeyRange::point(self.meta.last_row.clone()).end;
-        KeyRange { start: self.meta.first_row.clone(), end }
+        let meta = self.listing.meta.whole();
+        KeyRange { start: meta.first_row.clone(), end: KeyRange::point(meta.last_row.clone()).end }
     }
 
     /// The rows that the data block at `offset` may hold; the row of the next index key may begin in it.
@@ -300,15 +299,19 @@ impl FilePlace<'_> {
     fn disagreements(&self, reader: &HFileReader) -> Option<VerifyFinding> {
         let first = reader.read_block(0).ok()?;
         let (cell, last_row) = (first.cell(0), reader.last_row()?);
-        let what = if reader.cells() != self.meta.cells {
-            format!("the manifest gives it {} cells, it has {}", self.meta.cells, reader.cells())
-        } else if reader.size_bytes() != self.meta.size_bytes {
-            format!("the manifest gives it {} bytes, it has {}", self.meta.size_bytes, reader.size_bytes())
-        } else if cell.family != self.family.as_bytes() {
-            format!("it holds family {:?}, not {:?}", String::from_utf8_lossy(cell.family), self.family)
-        } else if *cell.row != self.meta.first_row || *last_row != self.meta.last_row {
+        let Listing { region, family, meta: listed, .. } = self.listing;
+        let meta = listed.whole();
+        let rows =
+            KeyRange { start: listed.first_row.clone(), end: KeyRange::point(listed.last_row.clone()).end };
+        let what = if reader.cells() != meta.cells {
+            format!("the manifest gives it {} cells, it has {}", meta.cells, reader.cells())
+        } else if reader.size_bytes() != meta.size_bytes {
+            format!("the manifest gives it {} bytes, it has {}", meta.size_bytes, reader.size_bytes())
+        } else if cell.family != family.as_bytes() {
+            format!("it holds family {:?}, not {:?}", String::from_utf8_lossy(cell.family), family)
+        } else if *cell.row != meta.first_row || *last_row != meta.last_row {
             "its first or last row is not what the manifest says".to_owned()
-        } else if !self.rows().overlaps(&self.region.range) {
+        } else if !rows.overlaps(&region.range) {
             "its rows are not those of its region".to_owned()
         } else {
             return None;

@@ -13,6 +13,6 @@ mod pick;
 mod run;
 
 pub(crate) use output::{FILE_BYTES_MAX, RunWriter};
-pub use pick::{Pick, PickOptions, Reason, major, pick};
+pub use pick::{Pick, PickOptions, Reason, is_due, major, pick};
 pub(crate) use run::{CompactionSpec, run};
 pub use run::{Control, Progress};

@@ -10,7 +10,7 @@
 //! | manifest store | what is durable of that | [`crate::manifest`] |
 //! | upkeep | flushes, compactions, log syncs | [`upkeep`] |
 //!
-//! Locks, in the order in which they may be taken: manifest, sequencer, version, group, log. A version change
+//! Locks, in the order in which they may be taken: flushing, manifest, sequencer, version, group, log. A version change
 //! that must agree with the manifest happens under the manifest's lock.
 
 use std::path::{Path, PathBuf};
@@ -24,25 +24,33 @@ use crate::commit::CommitLine;
 use crate::env::{Env, LockGuard};
 use crate::error::{Corruption, Error, Result};
 use crate::ids::RegionId;
+use crate::index::Keepers;
 use crate::manifest::store::ManifestStore;
 use crate::metrics::{MetricCounters, Metrics, RegionStats, TableStats};
 use crate::new_file::FileFactory;
 use crate::options::OpenOptions;
-use crate::read::{BlockCache, StoreFile};
+use crate::read::{BlockCache, FileHandles, StoreFile};
 use crate::snapshot::Snapshot;
 use crate::snapshot::open_scans::OpenScans;
 use crate::version::{RegionVersion, TableVersion, Version};
 use upkeep::Upkeep;
 
 mod compaction;
+mod files;
 mod flush;
+mod hfiles;
+pub(crate) mod indexes;
 mod ingest;
 mod open;
+mod regions;
+mod snapshots;
 mod tables;
 mod upkeep;
 mod write;
 
+pub use indexes::NewIndex;
 pub use ingest::{Ingest, IngestSummary};
+pub use snapshots::TableSnapshot;
 
 /// A database that this process has open. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
@@ -64,9 +72,11 @@ pub(crate) struct Shared {
     pub(crate) version: RwLock<Arc<Version>>,
     pub(crate) manifest: Mutex<ManifestStore>,
     pub(crate) files: Arc<FileFactory>,
+    handles: FileHandles,
     pub(crate) cache: Arc<BlockCache>,
     pub(crate) metrics: MetricCounters,
     pub(crate) open_scans: Arc<OpenScans>,
+    pub(crate) keepers: Keepers,
     upkeep: Upkeep,
     manifest_uncertain: Arc<AtomicBool>,
     closed: AtomicBool,
@@ -250,8 +260,9 @@ impl Shared {
         }
         self.upkeep.stop();
         let synced = if self.options.read_only { Ok(()) } else { self.close_log() };
+        let settled = self.manifest.lock().settle();
         self.lock.lock().take();
-        synced
+        synced.and(settled)
     }
 
     fn close_log(&self) -> Result<()> {

@@ -14,6 +14,7 @@ use basalt_model::mutation::MutationError;
 use basalt_model::{KeyRange, TableName};
 use bytes::Bytes;
 
+use crate::ids::RegionId;
 use crate::read::FilterFault;
 
 /// Result of this crate.
@@ -110,6 +111,45 @@ pub enum Error {
     TableExists {
         /// The name.
         name: TableName,
+    },
+    /// The table has no such region, or not any more.
+    #[error("table {table} has no region {region}; it was split or merged, or never was")]
+    NoSuchRegion {
+        /// The table.
+        table: TableName,
+        /// The region asked for.
+        region: RegionId,
+    },
+    /// No snapshot of this name.
+    #[error("there is no snapshot {name:?}")]
+    NoSuchSnapshot {
+        /// The name.
+        name: String,
+    },
+    /// A snapshot of this name exists.
+    #[error("snapshot {name:?} exists already")]
+    SnapshotExists {
+        /// The name.
+        name: String,
+    },
+    /// A write to a table whose index nobody keeps.
+    #[error(
+        "table {table} has the index {index}, which is kept by SQL alone; open the database with it to write to the table"
+    )]
+    UnkeptIndex {
+        /// The index.
+        index: TableName,
+        /// The table.
+        table: TableName,
+    },
+    /// What an index does not allow, in the words of its keeper.
+    #[error("index {index} does not allow the write")]
+    IndexRefusal {
+        /// The index.
+        index: TableName,
+        /// Why.
+        #[source]
+        source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The table has no such family.
     #[error("table {table} has no column family {family:?}")]

@@ -21,9 +21,11 @@
 mod buffer;
 mod builder;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use basalt_model::{LATEST_TIMESTAMP, Seq, TableId, WriteBatch};
+use bytes::Bytes;
 
 use crate::env::{Env, Task};
 use crate::new_file::{FamilyTarget, FinishedFile};
@@ -45,10 +47,14 @@ pub(crate) struct IngestSpec {
     pub(crate) families: Vec<(String, FamilyTarget)>,
     /// The newest timestamp given to a write so far: the ingest gets none that is older, whatever the clock says.
     pub(crate) timestamp_min: i64,
+    /// The timestamp of rows that are older than that.
+    pub(crate) timestamp_fixed: Option<i64>,
     /// Memory for rows that arrive out of order, in bytes.
     pub(crate) memory_bytes: usize,
     /// Size at which a file ends.
     pub(crate) file_bytes_max: u64,
+    /// Rows at which a file ends in any case: the first rows of the table's regions.
+    pub(crate) bounds: Arc<[Bytes]>,
 }
 
 /// Finished, durable, and not visible yet.
@@ -78,7 +84,7 @@ enum Message {
 impl IngestWriter {
     /// Starts the writing thread.
     pub(crate) fn start(spec: IngestSpec) -> Result<Self> {
-        let timestamp = spec.env.now_ms().max(spec.timestamp_min);
+        let timestamp = spec.timestamp_fixed.unwrap_or_else(|| spec.env.now_ms().max(spec.timestamp_min));
         let spawner = spec.env.spawner.clone();
         let builder = Builder::new(spec, timestamp);
         let (queue, batches) = sync_channel(QUEUE_BATCHES);

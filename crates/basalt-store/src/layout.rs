@@ -4,7 +4,7 @@
 //! ```text
 //! LOCK                                    who has the database open
 //! MANIFEST-<20 digits>                    the highest valid one counts; `.tmp` behind it: being written
-//! wal/<20 digits>.log                     segments of the write-ahead log
+//! wal/<20 digits>.log                     segments of the write-ahead log; `.tmp` behind it: being copied
 //! data/<namespace>/<table>/<region>/<family>/<file>
 //! ```
 //!
@@ -46,6 +46,15 @@ pub(crate) fn segment_path(root: &Path, segment: u64) -> PathBuf {
 
 pub(crate) fn parse_segment_name(name: &str) -> Option<u64> {
     parse_number(name.strip_suffix(SEGMENT_SUFFIX)?)
+}
+
+/// Where a copy of a segment is made that is to take its place.
+pub(crate) fn segment_temporary_path(segment: &Path) -> PathBuf {
+    segment.with_extension("log.tmp")
+}
+
+pub(crate) fn is_segment_temporary(name: &str) -> bool {
+    name.strip_suffix(TEMPORARY_SUFFIX).is_some_and(|name| parse_segment_name(name).is_some())
 }
 
 /// Directory of a region relative to the database, with `/` between the parts.

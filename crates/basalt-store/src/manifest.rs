@@ -5,7 +5,8 @@
 //! `MANIFEST-<20 digits>` and the highest valid one counts (see [`store`]).
 //!
 //! Rule ([`Manifest::check_invariants`]): the regions of a table cover all keys without overlap, every id is
-//! below the next one to be handed out, and every file lies in a family that its table has.
+//! below the next one to be handed out, every file lies in a family that its table has, and no row of a file is listed
+//! twice in one table. Several regions may list one file ([`part`]), and so may snapshots of tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +16,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{FileId, RegionId};
 
+pub(crate) mod document;
 mod hex;
+mod listing;
+mod part;
 pub(crate) mod store;
+
+pub(crate) use listing::Listing;
+pub use part::FilePart;
 
 /// One store file of one family of one region: what can be known without opening it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +59,12 @@ pub struct FileMeta {
     pub seq_override: Option<Seq>,
     /// When the file was written, milliseconds since the epoch.
     pub created_ms: i64,
+    /// Directory of the file, relative to the database, if it is not that of the region that lists it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<String>,
+    /// Set if only some rows of the file count. Then counts and sizes above are those of the part, about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<FilePart>,
 }
 
 /// One table.
@@ -78,6 +91,17 @@ pub(crate) struct RegionEntry {
     pub(crate) families: BTreeMap<String, Vec<FileMeta>>,
 }
 
+/// A table as it was: files that stay for as long as the snapshot does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SnapshotEntry {
+    pub(crate) name: String,
+    pub(crate) descriptor: TableDescriptor,
+    /// When it was taken, milliseconds since the epoch.
+    pub(crate) created_ms: i64,
+    /// The regions that the table had.
+    pub(crate) regions: Vec<RegionEntry>,
+}
+
 /// Everything that must be known to open the database, in one value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
@@ -99,6 +123,9 @@ pub(crate) struct Manifest {
     pub(crate) namespaces: BTreeSet<String>,
     pub(crate) tables: Vec<TableEntry>,
     pub(crate) regions: Vec<RegionEntry>,
+    /// Snapshots of tables, by name.
+    #[serde(default)]
+    pub(crate) snapshots: Vec<SnapshotEntry>,
 }
 
 impl Manifest {
@@ -116,6 +143,7 @@ impl Manifest {
             namespaces: BTreeSet::from([basalt_model::table::DEFAULT_NAMESPACE.to_owned()]),
             tables: Vec::new(),
             regions: Vec::new(),
+            snapshots: Vec::new(),
         }
     }
 
@@ -127,13 +155,13 @@ impl Manifest {
         self.tables.iter().find(|table| table.id == id)
     }
 
-    /// All files with their region and family.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&RegionEntry, &str, &FileMeta)> {
-        self.regions.iter().flat_map(|region| {
-            region.families.iter().flat_map(move |(family, files)| {
-                files.iter().map(move |file| (region, family.as_str(), file))
-            })
-        })
+    pub(crate) fn snapshot(&self, name: &str) -> Option<&SnapshotEntry> {
+        self.snapshots.iter().find(|snapshot| snapshot.name == name)
+    }
+
+    /// The regions of a table, in no order.
+    pub(crate) fn regions_of(&self, table: TableId) -> impl Iterator<Item = &RegionEntry> {
+        self.regions.iter().filter(move |region| region.table == table)
     }
 
     /// What is wrong with the manifest, or nothing. Bytes from disk are checked with it, and every change
@@ -141,24 +169,17 @@ impl Manifest {
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         self.check_ids()?;
         for table in &self.tables {
-            self.check_regions(table)?;
+            check_regions(&table.descriptor, &self.regions_of(table.id).collect::<Vec<_>>())?;
         }
-        for (region, family, file) in self.files() {
-            let table = self.table(region.table).expect("checked by check_ids");
-            if !table.descriptor.families.iter().any(|known| known.name == family) {
-                return Err(format!("file {} lies in family {family:?}, which its table lacks", file.id));
+        let mut names = BTreeSet::new();
+        for snapshot in &self.snapshots {
+            if !names.insert(&snapshot.name) {
+                return Err(format!("two snapshots are named {:?}", snapshot.name));
             }
-            if file.first_row > file.last_row || file.seq_min > file.seq_max {
-                return Err(format!("file {} ends before it begins", file.id));
-            }
-            if file.seq_max > self.last_seq {
-                return Err(format!(
-                    "file {} holds commit {}, after {}",
-                    file.id, file.seq_max.0, self.last_seq.0
-                ));
-            }
+            check_regions(&snapshot.descriptor, &snapshot.regions.iter().collect::<Vec<_>>())
+                .map_err(|what| format!("snapshot {:?}: {what}", snapshot.name))?;
         }
-        Ok(())
+        self.check_listings()
     }
 
     fn check_ids(&self) -> Result<(), String> {
@@ -173,6 +194,14 @@ impl Manifest {
             }
             if !names.insert(&table.descriptor.name) {
                 return Err(format!("two tables are named {}", table.descriptor.name));
+            }
+        }
+        for table in &self.tables {
+            if let Some(index) = &table.descriptor.index
+                && !tables.contains(&index.base)
+            {
+                let (name, base) = (&table.descriptor.name, index.base.0);
+                return Err(format!("index {name} belongs to table {base}, which is not there"));
             }
         }
         let mut regions = BTreeSet::new();
@@ -190,35 +219,25 @@ impl Manifest {
                 ));
             }
         }
-        let mut files = BTreeSet::new();
-        for (_, _, file) in self.files() {
-            if !files.insert(file.id) || file.id.0 >= self.next_file {
-                return Err(format!("file id {} is not unique or not below {}", file.id, self.next_file));
-            }
-        }
         Ok(())
     }
+}
 
-    fn check_regions(&self, table: &TableEntry) -> Result<(), String> {
-        let mut ranges: Vec<&KeyRange> = self
-            .regions
-            .iter()
-            .filter(|region| region.table == table.id)
-            .map(|region| &region.range)
-            .collect();
-        ranges.sort_by(|a, b| a.start.cmp(&b.start));
-        let mut next = Some(Bytes::new());
-        for range in ranges {
-            if next.as_ref() != Some(&range.start) {
-                return Err(format!("the regions of table {} have a gap or overlap", table.descriptor.name));
-            }
-            next = range.end.clone();
+/// The regions of one table, or of a snapshot of one.
+fn check_regions(table: &TableDescriptor, regions: &[&RegionEntry]) -> Result<(), String> {
+    let mut ranges: Vec<&KeyRange> = regions.iter().map(|region| &region.range).collect();
+    ranges.sort_by(|a, b| a.start.cmp(&b.start));
+    let mut next = Some(Bytes::new());
+    for range in ranges {
+        if next.as_ref() != Some(&range.start) {
+            return Err(format!("the regions of table {} have a gap or overlap", table.name));
         }
-        match next {
-            None => Ok(()),
-            Some(_) => Err(format!("the regions of table {} do not reach the end", table.descriptor.name)),
-        }
+        next = range.end.clone();
     }
+    if next.is_some() {
+        return Err(format!("the regions of table {} do not reach the end", table.name));
+    }
+    listing::check_rows(table, regions)
 }
 
 mod range_json {

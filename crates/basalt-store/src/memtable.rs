@@ -11,9 +11,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use basalt_model::{RowMutation, Seq};
+use basalt_model::{KeyRange, RowMutation, Seq};
 use bytes::Bytes;
 use parking_lot::RwLock;
 
@@ -39,6 +39,8 @@ pub(crate) struct Memtable {
     seq_min: AtomicU64,
     /// No entry is of a later commit.
     seq_max: AtomicU64,
+    /// When somebody first asked for the age of the entries; 0 if nobody did.
+    seen_ms: AtomicI64,
 }
 
 impl Default for Memtable {
@@ -48,6 +50,7 @@ impl Default for Memtable {
             size_bytes: AtomicU64::new(0),
             seq_min: AtomicU64::new(u64::MAX),
             seq_max: AtomicU64::new(0),
+            seen_ms: AtomicI64::new(0),
         }
     }
 }
@@ -85,6 +88,13 @@ impl Memtable {
         self.entries.read().is_empty()
     }
 
+    /// True if there is an entry of the row, of whatever commit.
+    pub(crate) fn has_row(&self, row: &Bytes) -> bool {
+        let entries = self.entries.read();
+        let mut from = entries.range(EntryKey { row: row.clone(), seq: Reverse(Seq(u64::MAX)) }..);
+        from.next().is_some_and(|(key, _)| key.row == *row)
+    }
+
     /// Number of row mutations.
     pub(crate) fn len(&self) -> usize {
         self.entries.read().len()
@@ -96,10 +106,33 @@ impl Memtable {
         (min <= max).then_some((Seq(min), Seq(max)))
     }
 
+    /// Milliseconds since this was first asked with entries there; for upkeep, which asks often.
+    pub(crate) fn age_ms(&self, now_ms: i64) -> u64 {
+        if self.seq_range().is_none() {
+            return 0;
+        }
+        let seen_ms = self.seen_ms.compare_exchange(0, now_ms, Relaxed, Relaxed).unwrap_or_else(|seen| seen);
+        u64::try_from(now_ms - if seen_ms == 0 { now_ms } else { seen_ms }).unwrap_or(0)
+    }
+
     /// True if a cell has tags.
     pub(crate) fn has_tags(&self) -> bool {
         let entries = self.entries.read();
         entries.values().any(|mutation| mutation.borrow().cells(Seq(0)).any(|cell| !cell.tags.is_empty()))
+    }
+
+    /// The entries of some rows in a memtable of their own. Nobody may write while it is made.
+    pub(crate) fn rows_of(&self, range: &KeyRange) -> Self {
+        let rows = Self::default();
+        rows.take_all(self, range);
+        rows
+    }
+
+    /// Adds the entries that another memtable has of some rows. Nobody may write to that meanwhile.
+    pub(crate) fn take_all(&self, other: &Self, range: &KeyRange) {
+        let entries = other.entries.read();
+        let inside = entries.iter().filter(|(key, _)| range.contains(&key.row));
+        self.insert(inside.map(|(key, mutation)| (key.seq.0, mutation.clone())));
     }
 
     /// Some rows, evenly spread over the entries, for cutting a scan into parts.

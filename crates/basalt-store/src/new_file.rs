@@ -68,6 +68,11 @@ impl FileFactory {
         self.next_file.load(Ordering::Relaxed)
     }
 
+    /// An id that no other file gets.
+    pub(crate) fn take_id(&self) -> FileId {
+        FileId(self.next_file.fetch_add(1, Ordering::Relaxed))
+    }
+
     /// The place for files of `family` in the region at `region_dir`, of a table of this schema. `with_tags` if a
     /// cell may have tags.
     pub(crate) fn target(
@@ -85,7 +90,7 @@ impl FileFactory {
     }
 
     /// Creates a directory and makes its name durable, and those of the directories above it.
-    fn make_dir(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn make_dir(&self, dir: &Path) -> Result<()> {
         let mut known = self.known_dirs.lock();
         if known.contains(dir) {
             return Ok(());
@@ -119,7 +124,7 @@ impl FamilyTarget {
     /// Begins a file. `with_seq` stores the sequence number of every cell.
     pub(crate) fn create(&self, with_seq: bool) -> Result<NewFile> {
         let env = self.factory.env.clone();
-        let id = FileId(self.factory.next_file.fetch_add(1, Ordering::Relaxed));
+        let id = self.factory.take_id();
         let path = self.dir.join(id.to_string());
         let created_ms = env.now_ms();
         let (create_time_ms, file_number) = (created_ms, id.0);
@@ -179,6 +184,8 @@ impl NewFile {
             seq_max,
             seq_override: None,
             created_ms: self.created_ms,
+            dir: None,
+            part: None,
         };
         Ok(FinishedFile { meta, file: self })
     }
@@ -207,6 +214,7 @@ pub(crate) struct FinishedFile {
 }
 
 impl FinishedFile {
+    #[cfg(test)]
     pub(crate) fn path(&self) -> &Path {
         &self.file.path
     }

@@ -37,10 +37,16 @@ pub struct OpenOptions {
     /// Size at which a memtable is flushed, in bytes. Default: an eighth of `memory_bytes`, at most 128 MiB.
     /// Larger memtables make fewer, larger files and a longer recovery.
     pub memtable_bytes: Option<u64>,
+    /// Largest cell that is taken, in bytes: row, family, qualifier, value and tags together. Default 10 MiB, as in HBase.
+    /// Blocks and batches are held in memory whole: larger cells make larger ones.
+    pub cell_bytes_max: u64,
     /// Size at which a segment of the log is closed, in bytes. Default 64 MiB.
     pub wal_segment_bytes: u64,
     /// Size of the log at which the oldest memtables are flushed to shorten it, in bytes. Default 1 GiB.
     pub wal_bytes_max: u64,
+    /// Milliseconds after which writes are flushed even if their memtable is not full. Default 3,600,000. Lower shortens
+    /// the log of tables that are written now and then, and makes more, smaller files.
+    pub flush_interval_ms: u64,
     /// Milliseconds after which writes with [`Durability::Async`] are synced. Default 100.
     pub async_sync_ms: u64,
     /// Longest time that a write waits for memory before it fails, in milliseconds. Default 10,000.
@@ -57,8 +63,10 @@ impl Default for OpenOptions {
             background: true,
             memory_bytes: 1 << 30,
             memtable_bytes: None,
+            cell_bytes_max: 10 << 20,
             wal_segment_bytes: 64 << 20,
             wal_bytes_max: 1 << 30,
+            flush_interval_ms: 3_600_000,
             async_sync_ms: 100,
             stall_ms_max: 10_000,
         }

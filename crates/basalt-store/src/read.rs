@@ -24,7 +24,8 @@
 //! Rows         regions, limits                                             read/table_scan.rs
 //! ```
 //!
-//! [`get_row`] is the short way for one row; [`segments`] cuts a scan into parts for several threads.
+//! [`get_row`] is the short way for one row, [`point`] the shortest for one that lies whole in one place;
+//! [`segments`] cuts a scan into parts for several threads.
 //!
 //! What this folder leaves to others: which files and memtables a snapshot consists of. A snapshot's `seq_max`
 //! must not be below a commit of a file that a compaction wrote, because such a file may have forgotten the
@@ -39,9 +40,12 @@ mod family_scan;
 mod file;
 mod filter;
 mod get;
+mod handle;
 mod marks;
 mod matcher;
 mod merge;
+mod part;
+pub(crate) mod point;
 mod region_scan;
 mod resolve;
 mod result;
@@ -60,11 +64,13 @@ pub use family::{BoxedSource, FamilyInput, SourceMaker};
 pub(crate) use family::{FamilyStream, file_sources};
 pub(crate) use family_scan::Limits;
 pub(crate) use file::disjoint_lists;
-pub use file::{ReadAccess, ReadCounters, StoreFile};
+pub use file::{Keep, ReadAccess, ReadCounters, StoreFile};
 pub use filter::FilterFault;
 pub(crate) use filter::compile as compile_filter;
 pub use get::get_row;
+pub(crate) use handle::FileHandles;
 pub(crate) use matcher::Wishes;
+pub(crate) use part::{middle_row, part_of};
 pub use resolve::{Purpose, Rules};
 pub use result::Row;
 pub use rows::{Condition, RowBatch, RowRequest, RowScan, families_of};

@@ -8,7 +8,7 @@ use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, Row, RowRequest, RowScan, Rows, Segment, families_of};
+use crate::read::{CellScan, Keep, Row, RowRequest, RowScan, Rows, Segment, families_of};
 use crate::version::Version;
 
 pub(crate) mod open_scans;
@@ -33,13 +33,13 @@ pub struct ScanOptions {
     pub families: Option<Vec<String>>,
     /// Versions wanted per column, at most as many as the family keeps. Default 1.
     pub versions: u32,
-    /// Put the blocks that are read into the cache. Default true; false for scans larger than the cache.
-    pub cache: bool,
+    /// What goes into the cache. Default: all; less for scans larger than the cache.
+    pub keep: Keep,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { ranges: vec![KeyRange::all()], families: None, versions: 1, cache: true }
+        Self { ranges: vec![KeyRange::all()], families: None, versions: 1, keep: Keep::Decoded }
     }
 }
 
@@ -59,13 +59,18 @@ impl Snapshot {
         Ok((table.id, Arc::clone(&table.descriptor)))
     }
 
+    /// The indexes of a table, whatever their state, by age.
+    pub fn indexes(&self, base: TableId) -> Vec<(TableId, Arc<TableDescriptor>)> {
+        crate::database::indexes::indexes_in(&self.version, base)
+    }
+
     /// The visible cells of some key ranges, in key order.
     pub fn scan(&self, table: TableId, options: &ScanOptions) -> Result<CellScan> {
         read::scan(&self.shared, &self.version, table, options, self.seq)
     }
 
-    /// Rows of some key ranges (sorted, disjoint) of a SQL table. Blocks that are read go into the cache unless the
-    /// scan would flood it.
+    /// Rows of some key ranges (sorted, disjoint) of a SQL table. What is read goes into the cache,
+    /// decoded if the scan would not flood it.
     pub fn rows(
         &self,
         table: TableId,
@@ -75,8 +80,11 @@ impl Snapshot {
     ) -> Result<RowScan> {
         // Without the empty cell a row may have cells in any one family.
         let families = schema.has_empty_cell().then(|| families_of(schema, &request.all_columns()));
-        let cache = read::worth_caching(&self.shared, &self.version, table, &ranges)?;
-        let options = ScanOptions { ranges, families, versions: 1, cache };
+        let keep = match read::worth_decoding(&self.shared, &self.version, table, &ranges)? {
+            true => Keep::Decoded,
+            false => Keep::Stored,
+        };
+        let options = ScanOptions { ranges, families, versions: 1, keep };
         let cells = self.scan(table, &options)?;
         let name = self.version.table(table)?.descriptor.name.to_string();
         Ok(RowScan::new(cells, Arc::clone(schema), request, name.into()))
@@ -91,6 +99,19 @@ impl Snapshot {
     /// What a get finds of one row, as it was; an empty row if there is nothing.
     pub fn get(&self, table: TableId, get: &Get) -> Result<Row> {
         self.view().get(table, get)
+    }
+
+    /// What several gets find, in the order in which they are given. They are looked up in the order of their rows, which
+    /// leads through each index and block but once.
+    pub fn get_all(&self, table: TableId, gets: &[Get]) -> Result<Vec<Row>> {
+        let view = self.view();
+        let mut order: Vec<usize> = (0..gets.len()).collect();
+        order.sort_unstable_by(|&a, &b| gets[a].row().cmp(gets[b].row()));
+        let mut rows = vec![Row::default(); gets.len()];
+        for at in order {
+            rows[at] = view.get(table, &gets[at])?;
+        }
+        Ok(rows)
     }
 
     /// The rows of a scan, as they were. Nothing is read before the first row is asked for.

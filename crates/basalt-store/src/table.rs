@@ -116,8 +116,7 @@ impl Table {
 
     /// What several gets find at one moment, in the same order.
     pub fn get_all(&self, gets: &[Get]) -> Result<Vec<Row>> {
-        let snapshot = self.db.snapshot();
-        gets.iter().map(|get| snapshot.get(self.id, get)).collect()
+        self.db.snapshot().get_all(self.id, gets)
     }
 
     /// The rows of a scan as they are now; later writes do not show.

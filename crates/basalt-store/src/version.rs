@@ -21,6 +21,8 @@ use crate::read::StoreFile;
 pub(crate) struct Version {
     pub(crate) tables: BTreeMap<TableId, Arc<TableVersion>>,
     pub(crate) names: BTreeMap<TableName, TableId>,
+    /// The indexes of each table that has some, by age.
+    pub(crate) indexes: BTreeMap<TableId, Vec<TableId>>,
 }
 
 /// One table and its regions, sorted by key.
@@ -65,17 +67,41 @@ impl Version {
 
     /// Adds or replaces a table.
     pub(crate) fn put_table(&mut self, table: TableVersion) {
-        if let Some(before) = self.tables.get(&table.id) {
-            self.names.remove(&before.descriptor.name);
+        self.remove_table(table.id);
+        if let Some(index) = &table.descriptor.index {
+            let indexes = self.indexes.entry(index.base).or_default();
+            indexes.push(table.id);
+            indexes.sort_unstable();
         }
         self.names.insert(table.descriptor.name.clone(), table.id);
         self.tables.insert(table.id, Arc::new(table));
     }
 
     pub(crate) fn remove_table(&mut self, id: TableId) {
-        if let Some(table) = self.tables.remove(&id) {
-            self.names.remove(&table.descriptor.name);
+        let Some(table) = self.tables.remove(&id) else { return };
+        self.names.remove(&table.descriptor.name);
+        if let Some(index) = &table.descriptor.index
+            && let Some(indexes) = self.indexes.get_mut(&index.base)
+        {
+            indexes.retain(|known| *known != id);
+            if indexes.is_empty() {
+                self.indexes.remove(&index.base);
+            }
         }
+    }
+
+    /// Puts regions in the place of others that have the same rows.
+    pub(crate) fn replace_regions(&mut self, table: TableId, gone: &[RegionId], new: Vec<RegionVersion>) {
+        let Some(table) = self.tables.get_mut(&table) else { return };
+        let regions = &mut Arc::make_mut(table).regions;
+        regions.retain(|region| !gone.contains(&region.id));
+        regions.extend(new.into_iter().map(Arc::new));
+        regions.sort_by(|a, b| a.range.start.cmp(&b.range.start));
+    }
+
+    /// The indexes of a table, whatever their state.
+    pub(crate) fn indexes_of(&self, base: TableId) -> impl Iterator<Item = &Arc<TableVersion>> {
+        self.indexes.get(&base).into_iter().flatten().filter_map(|id| self.tables.get(id))
     }
 
     /// Changes one region; false if it is gone.
@@ -93,6 +119,12 @@ impl Version {
 }
 
 impl TableVersion {
+    /// The region with this identity.
+    pub(crate) fn region(&self, id: RegionId) -> Result<&Arc<RegionVersion>> {
+        let found = self.regions.iter().find(|region| region.id == id);
+        found.ok_or_else(|| Error::NoSuchRegion { table: self.descriptor.name.clone(), region: id })
+    }
+
     /// The region that holds `row`.
     pub(crate) fn region_of(&self, row: &[u8]) -> &Arc<RegionVersion> {
         let at = self.regions.partition_point(|region| &region.range.start[..] <= row);

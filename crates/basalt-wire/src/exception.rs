@@ -98,8 +98,16 @@ classes! {
     INVALID_FAMILY = "InvalidFamilyOperationException", true;
     /// A region that no table has.
     UNKNOWN_REGION = "UnknownRegionException", true;
+    /// Regions that cannot be merged.
+    MERGE_REGION = "exceptions.MergeRegionException", true;
     /// A snapshot that is not there.
     NO_SUCH_SNAPSHOT = "snapshot.SnapshotDoesNotExistException", true;
+    /// A snapshot that is there already.
+    SNAPSHOT_EXISTS = "snapshot.SnapshotExistsException", true;
+    /// A snapshot that cannot be taken.
+    SNAPSHOT_CREATION = "snapshot.SnapshotCreationException", true;
+    /// A snapshot that cannot be restored.
+    RESTORE_SNAPSHOT = "snapshot.RestoreSnapshotException", true;
     /// A filter that does not go with a limit of the scan.
     INCOMPATIBLE_FILTER = "filter.IncompatibleFilterException", true;
 }

@@ -18,6 +18,8 @@ pub mod compressor;
 pub mod exception;
 pub mod filter;
 pub mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod mutation;
 pub mod names;
 pub mod pb;

@@ -11,9 +11,10 @@ include!("../proto/hbase_pb.generated");
 
 #[cfg(test)]
 mod tests {
-    const SOURCES: [&str; 6] = [
+    const SOURCES: [&str; 7] = [
         include_str!("../proto/admin.proto"),
         include_str!("../proto/client.proto"),
+        include_str!("../proto/endpoint.proto"),
         include_str!("../proto/filter.proto"),
         include_str!("../proto/master.proto"),
         include_str!("../proto/rpc.proto"),

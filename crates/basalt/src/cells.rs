@@ -107,6 +107,58 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Regions
+//!
+//! ```
+//! # use basalt::cells::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let db = Database::open(&dir.path().join("db"), OpenOptions::create())?;
+//! let name = TableName::in_default("users");
+//! let table = TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("d"));
+//! let id = db.create_table_split(table, &["g".into(), "p".into()])?;
+//! let users = db.open_table(&name)?;
+//! users.put(Put::new("kim").add("d", "town", "Oslo"))?;
+//!
+//! // Nothing is rewritten, and readers and writers go on. Without a row, halves are cut.
+//! let middle = db.regions(id)?[1].id;
+//! let [left, right] = db.split_region(id, middle, Some(b"k"))?;
+//! let merged = db.merge_regions(id, [left, right])?;
+//! assert_eq!(db.regions(id)?.iter().map(|region| region.id).nth(1), Some(merged));
+//! assert!(users.exists(&Get::new("kim"))?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The table attribute `MAX_FILESIZE` (10 GiB by default) says when a region is split by itself.
+//!
+//! # Snapshots of tables
+//!
+//! A [`Snapshot`] lives in memory. A table can also be kept as it is under a name, without copying anything: to be cloned,
+//! restored, or taken to another database.
+//!
+//! ```
+//! # use basalt::cells::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let db = Database::open(&dir.path().join("db"), OpenOptions::create())?;
+//! # let name = TableName::in_default("users");
+//! # db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("d")))?;
+//! db.open_table(&name)?.put(Put::new("kim").add("d", "town", "Oslo"))?;
+//! db.create_snapshot("monday", &name)?;
+//! db.open_table(&name)?.delete(Delete::new("kim"))?;
+//!
+//! db.clone_snapshot("monday", &TableName::in_default("copy"))?;
+//! assert!(db.open_table(&TableName::in_default("copy"))?.exists(&Get::new("kim"))?);
+//! db.restore_snapshot("monday")?;
+//! // A restored table has a new identity: it is opened anew.
+//! assert!(db.open_table(&name)?.exists(&Get::new("kim"))?);
+//!
+//! db.export_snapshot("monday", &dir.path().join("export"))?;
+//! let other = Database::open(&dir.path().join("other"), OpenOptions::create())?;
+//! other.import_snapshot(&dir.path().join("export"), None)?;
+//! assert_eq!(other.snapshots()[0].name, "monday");
+//! db.drop_snapshot("monday")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Deletes
 //!
 //! Tables made here follow HBase's default: a delete marker hides every version at or below its timestamp, also one
@@ -123,5 +175,6 @@ pub use basalt_model::{
     Increment, Mutation, Put, Scan, Seq, TableDescriptor, TableId, TableName, TimeRange,
 };
 pub use basalt_store::{
-    Action, CheckOutcome, Database, Error, FilterFault, OpenOptions, Row, Rows, Snapshot, Table,
+    Action, CheckOutcome, Database, Error, FilterFault, OpenOptions, RegionId, RegionStats, Row, Rows,
+    Snapshot, Table, TableSnapshot,
 };

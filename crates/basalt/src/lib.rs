@@ -24,6 +24,36 @@
 //! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
 //! ```
 //!
+//! A statement that runs many times is prepared once; its parameters are `?`, or `:1`, `:2`. Values are never read as SQL:
+//!
+//! ```
+//! use basalt::{Options, Outcome, Value};
+//! # use futures::StreamExt;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let engine = basalt::open(&dir.path().join("shop"), &Options::create())?;
+//! let session = engine.session();
+//! session.execute("CREATE TABLE item (id BIGINT PRIMARY KEY, name VARCHAR, price DECIMAL(9, 2))").await?;
+//! let add = session.prepare("UPSERT INTO item VALUES (?, ?, ?)")?;
+//! session.execute_prepared(&add, &[1.into(), "lamp".into(), Value::Decimal("12.50".into())]).await?;
+//! session.execute_prepared(&add, &[2.into(), "it's a chair".into(), Value::Null]).await?;
+//!
+//! let find = session.prepare("SELECT id FROM item WHERE name = :1 OR price > :2")?;
+//! assert_eq!(find.parameters(), 2);
+//! let answer = session.execute_prepared(&find, &["it's a chair".into(), 20.into()]).await?;
+//! let Outcome::Rows(mut rows) = answer else { unreachable!("a SELECT answers rows") };
+//! # let mut found = 0;
+//! while let Some(batch) = rows.next().await {
+//!     // One row: 2.
+//! #   found += batch?.num_rows();
+//! }
+//! # assert_eq!(found, 1);
+//! # Ok(())
+//! # }
+//! # tokio::runtime::Runtime::new().unwrap().block_on(example()).unwrap();
+//! ```
+//!
 //! An [`Engine`] is one open database. It is cheap to clone and safe to share; a [`Session`] is one connection and runs
 //! one statement at a time. Dropping the future or the rows of a statement cancels it. Rows are Arrow record batches.
 //! [`Engine::bulk_load`] writes many rows without the log. [`cells`] is the other face of the same data: HBase's
@@ -36,11 +66,12 @@ use std::path::Path;
 pub mod cells;
 
 pub use basalt_hfile::typed::arrow_type;
+pub use basalt_model::index::{IndexDescriptor, IndexPart, IndexSource, IndexState};
 pub use basalt_model::schema::ColumnRef;
 pub use basalt_model::{SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
 pub use basalt_sql::{
-    BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Progress,
-    ProgressReading, RowRefusal, RowStream, Session, Split, SqlError, StatementText, split_statements,
+    BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Prepared, Progress,
+    ProgressReading, RowRefusal, RowStream, Session, Split, SqlError, StatementText, Value, split_statements,
 };
 pub use basalt_store::{CheckReport, Database, Durability, Env, Finding, OpenOptions, Severity};
 

@@ -37,7 +37,7 @@ impl Shell<'_> {
         match name {
             ".tables" | "\\dt" => self.query("SHOW TABLES")?,
             "\\d" if argument.is_empty() => self.query("SHOW TABLES")?,
-            ".describe" | "\\d" => self.query(&format!("DESCRIBE {}", needed(name, argument, "a table")?))?,
+            ".describe" | "\\d" => self.describe(needed(name, argument, "a table")?)?,
             ".schema" => self.schema(argument)?,
             ".mode" => self.printer.format = format(argument)?,
             ".maxrows" => self.printer.rows_max = rows_max(argument)?,
@@ -57,13 +57,30 @@ impl Shell<'_> {
         self.statement(text, text, 0)
     }
 
+    fn describe(&mut self, table: &str) -> Result<()> {
+        self.query(&format!("DESCRIBE {table}"))?;
+        self.indexes(table)
+    }
+
+    /// The indexes of a table, each as a statement.
+    fn indexes(&self, table: &str) -> Result<()> {
+        let Ok(found) = find_table(self.connection, table) else { return Ok(()) };
+        let database = self.connection.engine().database();
+        let Ok((id, _)) = database.table(&found.name) else { return Ok(()) };
+        for (_, index) in database.indexes(id) {
+            println!("{}", create_statement(&index));
+        }
+        Ok(())
+    }
+
     fn schema(&self, table: &str) -> Result<()> {
         if !table.is_empty() {
             println!("{}", create_statement(&*find_table(self.connection, table)?));
-            return Ok(());
+            return self.indexes(table);
         }
         let mut tables = self.connection.engine().database().tables();
-        tables.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        // An index comes after its table.
+        tables.sort_by(|(_, a), (_, b)| (a.index.is_some(), &a.name).cmp(&(b.index.is_some(), &b.name)));
         // Tables of Basalt itself are no business of a script that creates tables again.
         for (_, table) in tables.iter().filter(|(_, table)| table.schema.is_some()) {
             println!("{}", create_statement(table));

@@ -1,10 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A table as the CREATE TABLE statement that makes it.
+//! A table or index as the statement that makes it.
 
-use basalt::{ColumnRef, SortOrder, TableDescriptor, TableSchema};
+use basalt::{ColumnRef, IndexDescriptor, IndexPart, IndexSource, SortOrder, TableDescriptor, TableSchema};
+
+/// The statement that makes an index again.
+fn create_index(table: &TableDescriptor, index: &IndexDescriptor) -> String {
+    let column = |family: Option<&str>, name: &str| match family {
+        Some(family) if family != "0" => format!("{}.{}", quoted(family), quoted(name)),
+        _ => quoted(name),
+    };
+    let part = |part: &IndexPart| {
+        let value = match &part.source {
+            IndexSource::Column(family, name) => column(family.as_deref(), name),
+            IndexSource::Expression(text) => text.clone(),
+        };
+        value + if part.order == SortOrder::Desc { " DESC" } else { "" }
+    };
+    let parts: Vec<String> = index.parts.iter().map(part).collect();
+    let included = index.copies.iter().filter(|copy| copy.family.is_some());
+    let included: Vec<String> = included.map(|copy| column(copy.family.as_deref(), &copy.name)).collect();
+    let kind = match (index.local, index.unique) {
+        (true, true) => "LOCAL UNIQUE INDEX",
+        (true, false) => "LOCAL INDEX",
+        (false, true) => "UNIQUE INDEX",
+        (false, false) => "INDEX",
+    };
+    let on = index.on.to_string().split('.').map(quoted).collect::<Vec<_>>().join(".");
+    let mut text = format!("CREATE {kind} {} ON {on} ({})", quoted(&table.name.name), parts.join(", "));
+    if !included.is_empty() {
+        text += &format!(" INCLUDE ({})", included.join(", "));
+    }
+    if let Some(condition) = &index.condition {
+        text += &format!(" WHERE {condition}");
+    }
+    text + ";"
+}
 
 /// The statement, over several lines. A table that was made without SQL is a remark.
 pub(super) fn create_statement(table: &TableDescriptor) -> String {
+    if let Some(index) = &table.index {
+        return create_index(table, index);
+    }
     let Some(schema) = &table.schema else {
         return format!("-- {} was made without SQL and has no columns", table.name);
     };

@@ -38,8 +38,9 @@ macro_rules! by_width {
         <$lane as BitPacking>::pack::<$w, $len>($from, to)
     }};
     (@unpack $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {{
-        let from: &[$lane; $len] = $from[..$len].try_into().expect("cut to the length");
-        <$lane as BitPacking>::unpack::<$w, $len>(from, $to)
+        let words = $from.as_chunks().0;
+        let from: [$lane; $len] = std::array::from_fn(|word| <$lane>::from_le_bytes(words[word]));
+        <$lane as BitPacking>::unpack::<$w, $len>(&from, $to)
     }};
 }
 
@@ -103,11 +104,7 @@ pub(super) fn unpack_32(bytes: &[u8], width: u32, out: &mut [u32]) {
     let Ok(out) = <&mut [u32; VECTOR]>::try_from(&mut *out) else {
         return unpack_stream(bytes, width, out, |value| value as u32);
     };
-    let mut words = [0u32; VECTOR];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    narrow!(unpack, width, words, out);
+    narrow!(unpack, width, bytes, out);
 }
 
 /// As [`unpack_32`], for widths up to 64.
@@ -127,11 +124,7 @@ pub(super) fn unpack_64(bytes: &[u8], width: u32, out: &mut [u64]) {
         }
         return;
     }
-    let mut words = [0u64; VECTOR];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    wide!(unpack, width, words, out);
+    wide!(unpack, width, bytes, out);
 }
 
 #[inline(always)]

@@ -2,6 +2,8 @@
 //! An open columnar block: its head is read and verified, sections are read as they are asked for.
 
 use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use basalt_model::Seq;
@@ -30,10 +32,19 @@ const CONTAINER_CHECKSUM: usize = 4;
 #[derive(Debug)]
 pub struct ColumnarBlock {
     pub(super) source: Arc<Source>,
-    pub(super) head: Head,
-    sections: Vec<OnceLock<Section>>,
+    pub(super) head: Arc<Head>,
+    sections: Vec<OnceLock<Arc<Section>>>,
+    shelf: Option<Box<dyn SectionShelf>>,
     key_index: OnceLock<Strings>,
     pub(super) seq_override: Option<Seq>,
+}
+
+/// Where the sections of one block are kept for those who read it next.
+pub trait SectionShelf: fmt::Debug + Send + Sync {
+    /// The section of this number, if it is there.
+    fn get(&self, number: usize) -> Option<Arc<Section>>;
+    /// Takes a section; it may go at any time.
+    fn put(&self, number: usize, section: &Arc<Section>);
 }
 
 /// One column of a block, for people and planners.
@@ -101,7 +112,21 @@ impl ColumnarBlock {
         }
         let sections = head.sections.iter().map(|_| OnceLock::new()).collect();
         let (source, seq_override) = (Arc::new(source), context.seq_override);
-        Ok(Self { source, head, sections, key_index: OnceLock::new(), seq_override })
+        let (head, key_index) = (Arc::new(head), OnceLock::new());
+        Ok(Self { source, head, sections, shelf: None, key_index, seq_override })
+    }
+
+    /// The same block for a reader of its own: what [`Self::load`] loads goes with it, and onto the shelf if there is one.
+    pub fn reopened(&self, shelf: Option<Box<dyn SectionShelf>>) -> Self {
+        let loaded = self.source.loaded.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        Self {
+            source: Arc::new(self.source.with_loaded(loaded)),
+            head: Arc::clone(&self.head),
+            sections: self.head.sections.iter().map(|_| OnceLock::new()).collect(),
+            shelf,
+            key_index: OnceLock::new(),
+            seq_override: self.seq_override,
+        }
     }
 
     /// Number of rows.
@@ -145,11 +170,13 @@ impl ColumnarBlock {
             Kind::Presence | Kind::Filled | Kind::Values => columns.contains(&subject.into()),
             Kind::Timestamps | Kind::Types | Kind::Seqs => false,
         };
-        let mut pending: Option<std::ops::Range<usize>> = None;
-        for entry in self.head.sections.iter().filter(|entry| entry.len > 0) {
-            if !wanted(entry.kind, entry.subject) {
+        let mut loaded = Vec::new();
+        let mut pending: Option<Range<usize>> = None;
+        for (number, entry) in self.head.sections.iter().enumerate() {
+            if entry.len == 0 || !wanted(entry.kind, entry.subject) || self.has(number) {
                 continue;
             }
+            loaded.push(number);
             let range = entry.offset as usize..(entry.offset + entry.len) as usize;
             match &mut pending {
                 Some(before) if before.end == range.start => before.end = range.end,
@@ -159,19 +186,36 @@ impl ColumnarBlock {
                 None => pending = Some(range),
             }
         }
-        pending.map_or(Ok(()), |range| self.source.load(range))
+        pending.map_or(Ok(()), |range| self.source.load(range))?;
+        let Some(shelf) = &self.shelf else { return Ok(()) };
+        for number in loaded {
+            let section = Arc::new(Section::held(&self.source, &self.head.sections[number], self.vectors())?);
+            shelf.put(number, &section);
+            let _ = self.sections[number].set(section);
+        }
+        Ok(())
+    }
+
+    /// True if a section is here, or on the shelf, from which it is taken.
+    fn has(&self, number: usize) -> bool {
+        let slot = &self.sections[number];
+        let shelved = || self.shelf.as_ref().and_then(|shelf| shelf.get(number));
+        slot.get().is_some() || shelved().is_some_and(|section| slot.set(section).is_ok())
     }
 
     /// A section, its header read; `None` if the block has no such section.
+    #[inline]
     pub(super) fn section(&self, kind: Kind, subject: u16) -> Result<Option<&Section>> {
-        let found =
-            self.head.sections.iter().position(|entry| entry.kind == kind && entry.subject == subject);
-        let Some(index) = found else { return Ok(None) };
-        if let Some(section) = self.sections[index].get() {
-            return Ok(Some(section));
+        let Some(number) = self.head.number(kind, subject) else { return Ok(None) };
+        match self.sections[number].get() {
+            Some(section) => Ok(Some(section)),
+            None => self.open_section(number).map(Some),
         }
-        let section = Section::open(&self.source, &self.head.sections[index], self.vectors())?;
-        Ok(Some(self.sections[index].get_or_init(|| section)))
+    }
+
+    fn open_section(&self, number: usize) -> Result<&Section> {
+        let section = Section::open(&self.source, &self.head.sections[number], self.vectors())?;
+        Ok(self.sections[number].get_or_init(|| Arc::new(section)))
     }
 
     /// First row of every vector, and the last row.

@@ -55,14 +55,8 @@ pub(crate) fn encode(
             values: column.values.iter().filter(|value| !value.is_empty()).count() as u32,
         });
     }
-    let head = Head {
-        rows: group.rows.len() as u32,
-        cells: group.cells as u32,
-        family: group.family.clone(),
-        key: key_parts,
-        columns,
-        sections: sections.entries,
-    };
+    let counts = (group.rows.len() as u32, group.cells as u32);
+    let head = Head::new(counts, group.family.clone(), key_parts, columns, sections.entries);
     head.write(out);
     out.extend_from_slice(&sections.out);
 }

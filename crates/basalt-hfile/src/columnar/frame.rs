@@ -13,8 +13,10 @@
 //! 100, 101, 102    02 00 0000 6400000000000000 24
 //! ```
 
+use super::VECTOR;
 use super::bitpack::{bits, pack, packed_len, unpack_32, unpack_64};
 use super::input::Input;
+use super::mask::Mask;
 use crate::error::Damage;
 
 /// Bits that a patch takes.
@@ -194,6 +196,48 @@ pub(super) fn decode<T: Lane>(
         }
     }
     read_patches(input, patches, out, |value| T::of(value).times(unit).plus(rest))
+}
+
+/// Of a frame of `count` values, at most a vector of them, those within one of some ranges: numbers as [`decode`] gives them,
+/// both ends inclusive. They are compared as they are packed. `None` if the frame is of a kind that has to be decoded.
+pub(super) fn within(
+    input: &mut Input<'_>,
+    (unit, rest): (i64, i64),
+    count: usize,
+    ranges: &[(i64, i64)],
+) -> Result<Option<Mask>, Damage> {
+    let (width, zero) = (u32::from(input.u8()?), input.u8()?);
+    let patches = input.u16()?;
+    let base = input.i64()?;
+    if width > 32 || zero != 0 || unit < 1 || count > VECTOR {
+        return Ok(None);
+    }
+    let packed = input.take(packed_len(count, width))?;
+    let mut numbers = [0u32; VECTOR];
+    unpack_32(packed, width, &mut numbers[..count]);
+    let span_max = if width == 0 { 0 } else { i128::from(u32::MAX >> (32 - width)) };
+    let (unit, rest, base) = (i128::from(unit), i128::from(rest), i128::from(base));
+    let mut mask = Mask::NONE;
+    for &(low, high) in ranges {
+        // The first number whose multiple is not below the range, and the last whose is not above it.
+        let low = ((i128::from(low) - rest + unit - 1).div_euclid(unit) - base).max(0);
+        let high = ((i128::from(high) - rest).div_euclid(unit) - base).min(span_max);
+        if low <= high {
+            let (low, span) = (low as u32, (high - low) as u32);
+            mask = mask.or(Mask::of_tests(count, |at| numbers[at].wrapping_sub(low) <= span));
+        }
+    }
+    let positions = input.take(2 * usize::from(patches))?;
+    let values = input.take(8 * usize::from(patches))?;
+    for (position, value) in positions.as_chunks().0.iter().zip(values.as_chunks().0) {
+        let position = usize::from(u16::from_le_bytes(*position));
+        if position >= count {
+            return Err(input.damage(format!("a patch at {position} of {count} values")));
+        }
+        let value = i128::from(i64::from_le_bytes(*value)) * unit + rest;
+        mask.set(position, ranges.iter().any(|&(low, high)| (low.into()..=high.into()).contains(&value)));
+    }
+    Ok(Some(mask))
 }
 
 /// Appends positions and values.

@@ -110,9 +110,51 @@ pub(super) struct Head {
     pub(super) key: Vec<KeyPart>,
     pub(super) columns: Vec<ColumnHead>,
     pub(super) sections: Vec<Entry>,
+    places: Places,
+}
+
+/// The number of each section by its kind and subject.
+#[derive(Debug, Clone, PartialEq)]
+struct Places {
+    /// Subjects of a kind; the last one stands for all cells.
+    stride: usize,
+    /// One more than the number; 0 where there is none.
+    numbers: Vec<u16>,
+}
+
+impl Places {
+    /// Of sections that are not about anything else than so many columns or key parts.
+    fn of(sections: &[Entry], subjects: usize) -> Self {
+        let stride = subjects + 1;
+        let mut places = Self { stride, numbers: vec![0; (Kind::ALL.len() + 1) * stride] };
+        for (number, entry) in sections.iter().enumerate() {
+            if let Some(at) = places.at(entry.kind, entry.subject) {
+                places.numbers[at] = number as u16 + 1;
+            }
+        }
+        places
+    }
+
+    fn at(&self, kind: Kind, subject: u16) -> Option<usize> {
+        let all = self.stride - 1;
+        let subject =
+            if subject == ALL_CELLS { all } else { Some(usize::from(subject)).filter(|s| *s < all)? };
+        Some(kind as usize * self.stride + subject)
+    }
 }
 
 impl Head {
+    pub(super) fn new(
+        (rows, cells): (u32, u32),
+        family: Vec<u8>,
+        key: Vec<KeyPart>,
+        columns: Vec<ColumnHead>,
+        sections: Vec<Entry>,
+    ) -> Self {
+        let places = Places::of(&sections, columns.len().max(key.len()));
+        Self { rows, cells, family, key, columns, sections, places }
+    }
+
     /// Appends the head to `out`, with zeros for its checksum, and the length of all of it.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -205,7 +247,7 @@ impl Head {
         }
         let count = usize::from(input.u16()?);
         let sections = (0..count).map(|_| read_entry(input)).collect::<Result<_, _>>()?;
-        Ok(Self { rows, cells, family, key, columns, sections })
+        Ok(Self::new((rows, cells), family, key, columns, sections))
     }
 
     /// Sections follow each other and fill the payload; no two have the same purpose.
@@ -244,9 +286,16 @@ impl Head {
         (self.rows as usize - vector * VECTOR).min(VECTOR)
     }
 
+    /// The number of a section.
+    #[inline]
+    pub(super) fn number(&self, kind: Kind, subject: u16) -> Option<usize> {
+        let number = self.places.numbers[self.places.at(kind, subject)?];
+        usize::from(number).checked_sub(1)
+    }
+
     /// The entry of a section.
     pub(super) fn entry(&self, kind: Kind, subject: u16) -> Option<&Entry> {
-        self.sections.iter().find(|entry| entry.kind == kind && entry.subject == subject)
+        self.number(kind, subject).map(|number| &self.sections[number])
     }
 }
 

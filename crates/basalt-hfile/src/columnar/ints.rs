@@ -16,10 +16,13 @@
 use super::alp::{Alp, Split};
 use super::frame::{self, Lane};
 use super::input::Input;
+use super::mask::Mask;
 use crate::error::Damage;
 
 /// Most entries of a dictionary; more would not be looked up from the processor's cache.
 const DICTIONARY_MAX: usize = 1 << 12;
+/// Values of a run that are written at once.
+const SHORT_RUN: usize = 8;
 /// Vectors of a section that are encoded in every way to choose.
 const SAMPLE_VECTORS: usize = 3;
 
@@ -187,6 +190,34 @@ impl IntScheme {
         input.finish()
     }
 
+    /// Of a vector of `count` values, which `bytes` is all of, those within one of some ranges of numbers, both ends inclusive;
+    /// `None` if it has to be decoded for that.
+    pub(super) fn within(
+        &self,
+        bytes: &[u8],
+        count: usize,
+        ranges: &[(i64, i64)],
+    ) -> Result<Option<Mask>, Damage> {
+        let mut input = Input::new(bytes);
+        let mask = match &self.kind {
+            Kind::Frame => frame::within(&mut input, (self.unit, self.rest), count, ranges)?,
+            Kind::Dictionary(values) => {
+                let number = |stored: &i64| stored.wrapping_mul(self.unit).wrapping_add(self.rest);
+                let codes = ranges.iter().map(|&(low, high)| {
+                    let from = values.partition_point(|stored| number(stored) < low);
+                    let to = values.partition_point(|stored| number(stored) <= high);
+                    (from as i64, to as i64 - 1)
+                });
+                frame::within(&mut input, (1, 0), count, &codes.collect::<Vec<_>>())?
+            }
+            Kind::Delta | Kind::Runs | Kind::Alp(_) | Kind::Split(_) => None,
+        };
+        if mask.is_some() {
+            input.finish()?;
+        }
+        Ok(mask)
+    }
+
     fn decode_delta<T: Lane>(&self, input: &mut Input<'_>, out: &mut [T]) -> Result<(), Damage> {
         let unit = T::of(self.unit);
         let mut sum = T::of(input.i64()?).times(unit).plus(T::of(self.rest));
@@ -205,13 +236,20 @@ impl IntScheme {
         }
         let mut values = vec![T::default(); runs];
         frame::decode(input, self.unit, self.rest, &mut values)?;
-        let lengths = frame::decode_bounded(input, runs, out.len())?;
+        let mut lengths = vec![0u32; runs];
+        frame::decode(input, 1, 0, &mut lengths)?;
         let mut rest = out;
         for (value, length) in values.into_iter().zip(lengths) {
-            let Some((run, behind)) = rest.split_at_mut_checked(length + 1) else {
+            // Most runs are short, and what is written behind one is overwritten by the next.
+            if let Some(short) = rest.first_chunk_mut::<SHORT_RUN>() {
+                *short = [value; SHORT_RUN];
+            }
+            let Some((run, behind)) = rest.split_at_mut_checked(length as usize + 1) else {
                 return Err(input.damage("the runs are longer than the vector"));
             };
-            run.fill(value);
+            if run.len() > SHORT_RUN || behind.len() + run.len() < SHORT_RUN {
+                run.fill(value);
+            }
             rest = behind;
         }
         if rest.is_empty() { Ok(()) } else { Err(input.damage("the runs are shorter than the vector")) }

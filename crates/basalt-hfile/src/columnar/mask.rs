@@ -27,20 +27,32 @@ impl Mask {
 
     /// Rows `i` for which `test(i)` holds, of the first `rows`.
     #[inline(always)]
-    pub(super) fn of_tests(rows: usize, test: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn of_tests(rows: usize, test: impl Fn(usize) -> bool) -> Self {
         // Bytes first, bits then: both loops become vector instructions, which one loop with shifts does not.
         let mut bytes = [0u8; VECTOR];
-        for (row, byte) in bytes[..rows].iter_mut().enumerate() {
-            *byte = u8::from(test(row));
+        if rows == VECTOR {
+            // A loop of known length has no rest.
+            bytes = std::array::from_fn(|row| u8::from(test(row)));
+        } else {
+            bytes[..rows].iter_mut().enumerate().for_each(|(row, byte)| *byte = u8::from(test(row)));
         }
-        Self(std::array::from_fn(|word| {
-            let bytes = &bytes[word * 64..word * 64 + 64];
-            (0..8).fold(0, |bits, at| {
-                let eight = u64::from_le_bytes(*bytes[at * 8..].first_chunk().expect("64 bytes"));
-                // Moves the lowest bit of each byte into the topmost byte.
-                bits | (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (at * 8)
-            })
-        }))
+        let mut bits = [0u8; VECTOR / 8];
+        for (bits, bytes) in bits.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            // Moves the lowest bit of each byte next to that of its neighbour, then pairs, then fours.
+            let mut eight = u64::from_le_bytes(*bytes);
+            eight |= eight >> 7;
+            eight |= eight >> 14;
+            eight |= eight >> 28;
+            *bits = eight as u8;
+        }
+        let words = bits.as_chunks::<8>().0;
+        Self(std::array::from_fn(|word| u64::from_le_bytes(words[word])))
+    }
+
+    /// Takes a row in, or out.
+    pub(super) fn set(&mut self, row: usize, has: bool) {
+        let (word, bit) = (row / 64, 1 << (row % 64));
+        self.0[word] = if has { self.0[word] | bit } else { self.0[word] & !bit };
     }
 
     /// Number of rows.
@@ -93,6 +105,24 @@ impl Mask {
         })
     }
 
+    /// The rows, ascending, as numbers.
+    pub(crate) fn row_numbers(&self) -> Vec<u16> {
+        let mut rows = Vec::with_capacity(self.count());
+        for (word, &bits) in self.0.iter().enumerate() {
+            let start = (word * 64) as u16;
+            if bits == u64::MAX {
+                rows.extend(start..start + 64);
+                continue;
+            }
+            let mut bits = bits;
+            while bits != 0 {
+                rows.push(start + bits.trailing_zeros() as u16);
+                bits &= bits - 1;
+            }
+        }
+        rows
+    }
+
     /// The first so many of the rows.
     pub fn first(&self, mut count: usize) -> Self {
         let mut kept = Self::NONE;
@@ -128,6 +158,7 @@ mod tests {
             let expected: Vec<usize> = (0..rows).filter(|&row| test(row)).collect();
             let mask = Mask::of_tests(rows, test);
             assert_eq!(mask.rows().collect::<Vec<_>>(), expected);
+            assert_eq!(mask.row_numbers().into_iter().map(usize::from).collect::<Vec<_>>(), expected);
             assert_eq!(mask.as_range(), (rows == 1).then_some(0..1));
         }
     }

@@ -62,6 +62,11 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// The same, with other parts in memory.
+    pub(super) fn with_loaded(&self, loaded: Vec<(Range<usize>, Bytes)>) -> Self {
+        Self { file: Arc::clone(&self.file), loaded: Mutex::new(loaded), ..*self }
+    }
+
     /// Some bytes of the sections.
     pub(super) fn read(&self, range: Range<usize>) -> Result<Bytes> {
         if range.start > range.end || range.end > self.sections_len {
@@ -91,15 +96,21 @@ impl Source {
 
     /// Some bytes of the sections, which must have this checksum.
     pub(super) fn verified(&self, range: Range<usize>, expected: u32) -> Result<Bytes> {
-        let position = range.start as u32;
+        let at = range.start;
         let bytes = self.read(range)?;
-        let found = self.seal.checksum(position, &bytes);
+        self.check(at, &bytes, expected)?;
+        Ok(bytes)
+    }
+
+    /// An error if bytes of the sections do not have this checksum; `at` is where they begin.
+    pub(super) fn check(&self, at: usize, bytes: &[u8], expected: u32) -> Result<()> {
+        let found = self.seal.checksum(at as u32, bytes);
         if found != expected {
             let what =
                 format!("checksum mismatch in a section: expected {expected:#010x}, found {found:#010x}");
-            return Err(self.corrupt(Damage::new(position as usize, what)));
+            return Err(self.corrupt(Damage::new(at, what)));
         }
-        Ok(bytes)
+        Ok(())
     }
 
     #[cold]

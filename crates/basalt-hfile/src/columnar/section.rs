@@ -16,6 +16,7 @@
 //! bytes` and no vectors.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -25,9 +26,10 @@ use super::frame::Lane;
 use super::head::{Entry, Kind};
 use super::input::Input;
 use super::ints::{IntScheme, Nature};
+use super::mask::Mask;
 use super::place::{Seal, Source};
 use super::strings::{StringList, Strings};
-use super::texts::{TextEncoder, TextScheme};
+use super::texts::{Dictionary, TextEncoder, TextScheme};
 use crate::compression::{Compression, Compressor, decompress};
 use crate::error::{Damage, Result};
 
@@ -183,9 +185,9 @@ struct Page {
     checksum: u32,
 }
 
-/// A section, its header read and verified.
+/// A section, its header read and verified. With or without its pages: see [`Section::held`].
 #[derive(Debug)]
-pub(super) struct Section {
+pub struct Section {
     source: Arc<Source>,
     scheme: Scheme,
     codec: Compression,
@@ -197,7 +199,49 @@ pub(super) struct Section {
     values: usize,
     /// The page that was decompressed last, so that its vectors cost that once.
     last_page: Mutex<Option<(usize, Bytes)>>,
+    held: Option<HeldPages>,
 }
+
+/// The pages of a section, in memory.
+#[derive(Debug)]
+struct HeldPages {
+    bytes: Bytes,
+    /// Whether each page has the right checksum; it is looked at once.
+    verified: Vec<AtomicBool>,
+}
+
+/// The uncompressed bytes of a vector.
+enum VectorBytes<'a> {
+    /// Some of the held pages.
+    Held(&'a Bytes, Range<usize>),
+    Read(Bytes),
+}
+
+impl VectorBytes<'_> {
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Held(pages, range) => pages.slice(range),
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
+impl std::ops::Deref for VectorBytes<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Held(pages, range) => &pages[range.clone()],
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
+/// Memory of a section beside its pages and their index.
+const SECTION_BYTES: usize = 512;
+/// Memory of what is known of a vector and its page.
+const VECTOR_BYTES: usize = 128;
 
 impl Section {
     /// Reads the header of a section of a block of `vectors` vectors.
@@ -214,6 +258,7 @@ impl Section {
             data: at + header_len..at + len,
             values: entry.values as usize,
             last_page: Mutex::new(None),
+            held: None,
         };
         if len == 0 {
             section.scheme = match &entry.bounds.min {
@@ -227,6 +272,24 @@ impl Section {
         let parsed = section.parse(&header, is_text, vectors);
         parsed.map_err(|damage| source.corrupt(Damage::new(at + damage.at, damage.what)))?;
         Ok(section)
+    }
+
+    /// The same section with its pages, which the block has loaded, in memory of its own: for readers to come.
+    pub(super) fn held(source: &Arc<Source>, entry: &Entry, vectors: usize) -> Result<Self> {
+        let mut section = Self::open(source, entry, vectors)?;
+        let bytes = Bytes::copy_from_slice(&source.read(section.data.clone())?);
+        let verified = section.pages.iter().map(|_| AtomicBool::new(false)).collect();
+        section.held = Some(HeldPages { bytes, verified });
+        // What else the block has loaded must not be kept by it.
+        section.source = Arc::new(source.with_loaded(Vec::new()));
+        Ok(section)
+    }
+
+    /// Memory that a held section takes, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let pages = self.held.as_ref().map_or(0, |held| held.bytes.len());
+        let dictionary = self.dictionary().map_or(0, |dictionary| dictionary.memory_bytes());
+        SECTION_BYTES + self.vectors.len() * VECTOR_BYTES + pages + dictionary
     }
 
     fn parse(&mut self, header: &[u8], is_text: bool, vectors: usize) -> Result<(), Damage> {
@@ -332,6 +395,14 @@ impl Section {
         }
     }
 
+    /// Of a vector of `count` integers those within one of some ranges, both ends inclusive; `None` if the vector has to be
+    /// decoded for that.
+    pub(super) fn within(&self, vector: usize, count: usize, ranges: &[(i64, i64)]) -> Result<Option<Mask>> {
+        let Scheme::Ints(scheme) = &self.scheme else { return Ok(None) };
+        let bytes = self.vector_bytes(vector, count)?;
+        scheme.within(&bytes, count, ranges).map_err(|damage| self.damage(damage))
+    }
+
     /// The integers of a vector of `count` values.
     pub(super) fn ints<T: Lane>(&self, vector: usize, count: usize) -> Result<Vec<T>> {
         let mut out = vec![T::default(); count];
@@ -347,7 +418,7 @@ impl Section {
                 Ok(Strings { bytes: value.clone(), spans: vec![span; count] })
             }
             Scheme::Texts(scheme) => {
-                let bytes = self.vector_bytes(vector, count)?;
+                let bytes = self.vector_bytes(vector, count)?.into_bytes();
                 let strings = scheme.decode(&bytes, count, self.source.bytes_max);
                 strings.map_err(|damage| self.damage(damage))
             }
@@ -357,17 +428,56 @@ impl Section {
         }
     }
 
+    /// The dictionary of a section of strings that has one.
+    pub(super) fn dictionary(&self) -> Option<&Arc<Dictionary>> {
+        match &self.scheme {
+            Scheme::Texts(TextScheme::Dictionary(dictionary)) => Some(dictionary),
+            _ => None,
+        }
+    }
+
+    /// Fills `out` with the numbers of a vector's strings in the dictionary.
+    pub(super) fn codes_into(&self, dictionary: &Dictionary, vector: usize, out: &mut [u32]) -> Result<()> {
+        let bytes = self.vector_bytes(vector, out.len())?;
+        dictionary.codes_into(&bytes, out).map_err(|damage| self.damage(damage))
+    }
+
     /// The bytes of a vector, which must have `count` values.
-    fn vector_bytes(&self, index: usize, count: usize) -> Result<Bytes> {
+    #[inline]
+    fn vector_bytes(&self, index: usize, count: usize) -> Result<VectorBytes<'_>> {
         let Some(vector) = self.vectors.get(index).filter(|vector| vector.values == count) else {
             let what = format!("vector {index} does not have the {count} values that it must have");
             return Err(self.damage(Damage::new(0, what)));
         };
-        let page = index / self.per_page;
         let start_of = |vector: usize| vector.checked_sub(1).map_or(0, |before| self.vectors[before].end);
+        if let (Some(held), Compression::None, 1) = (&self.held, self.codec, self.per_page) {
+            let page = self.held_page(held, index)?;
+            if page.len() == vector.end - start_of(index) {
+                return Ok(VectorBytes::Held(&held.bytes, page));
+            }
+        }
+        let page = index / self.per_page;
         let page_start = start_of(page * self.per_page);
         let bytes = self.page(page, page_start)?;
-        Ok(bytes.slice(start_of(index) - page_start..vector.end - page_start))
+        Ok(VectorBytes::Read(bytes.slice(start_of(index) - page_start..vector.end - page_start)))
+    }
+
+    /// Where a page in memory lies among the others, verified the first time.
+    #[inline]
+    fn held_page(&self, held: &HeldPages, index: usize) -> Result<Range<usize>> {
+        let range = self.page_range(index);
+        if !held.verified[index].load(Relaxed) {
+            let (at, bytes) = (self.data.start + range.start, &held.bytes[range.clone()]);
+            self.source.check(at, bytes, self.pages[index].checksum)?;
+            held.verified[index].store(true, Relaxed);
+        }
+        Ok(range)
+    }
+
+    /// Where a page lies among the pages.
+    #[inline]
+    fn page_range(&self, index: usize) -> Range<usize> {
+        index.checked_sub(1).map_or(0, |before| self.pages[before].end)..self.pages[index].end
     }
 
     /// The uncompressed bytes of a page, whose vectors begin at `start`.
@@ -375,10 +485,14 @@ impl Section {
         if let Some((_, bytes)) = self.remembered().as_ref().filter(|(last, _)| *last == index) {
             return Ok(bytes.clone());
         }
-        let stored_start = index.checked_sub(1).map_or(0, |before| self.pages[before].end);
-        let page = &self.pages[index];
-        let range = self.data.start + stored_start..self.data.start + page.end;
-        let stored = self.source.verified(range, page.checksum)?;
+        let stored = match &self.held {
+            Some(held) => held.bytes.slice(self.held_page(held, index)?),
+            None => {
+                let page = self.page_range(index);
+                let range = self.data.start + page.start..self.data.start + page.end;
+                self.source.verified(range, self.pages[index].checksum)?
+            }
+        };
         let last = self.vectors.len().min((index + 1) * self.per_page) - 1;
         let raw_len = self.vectors[last].end - start;
         if raw_len > self.source.bytes_max {

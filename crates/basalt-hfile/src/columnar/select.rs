@@ -7,6 +7,7 @@ use std::ops::Bound as End;
 
 use basalt_model::{ColumnRef, TableSchema};
 
+use super::VECTOR;
 use super::block::ColumnarBlock;
 use super::bound::{Bound, Bounds, TextBound};
 use super::form::Form;
@@ -137,6 +138,9 @@ impl Node {
                 Ok(passed)
             }
             Self::Leaf(stored, test) => {
+                if let Some(mask) = block.select_packed(*stored, test, vector)? {
+                    return Ok(mask.and(among));
+                }
                 let column = held.vector(block, *stored, vector)?;
                 Ok(test.rows_of(column, block.rows_of(vector)).and(among))
             }
@@ -220,6 +224,19 @@ impl ColumnarBlock {
         let entry = self.head.entry(kind, subject);
         let values = entry.map_or(0, |entry| entry.values as usize);
         Facts { rows: self.rows(), values, bounds: entry.map(|entry| entry.bounds) }
+    }
+
+    /// The rows of a vector that pass, if that can be told from its numbers as they are packed.
+    fn select_packed(&self, stored: Stored, test: &Test, vector: usize) -> Result<Option<Mask>> {
+        let Test::Ints(ranges) = test else { return Ok(None) };
+        // Every row has one value, as no row of a plain block has two.
+        let is_full = self.facts_of(stored).values == self.rows();
+        if !is_full || ranges.len() > RANGES_TRIED_MAX {
+            return Ok(None);
+        }
+        let (kind, subject) = stored.values_section();
+        let section = self.section(kind, subject)?;
+        section.map_or(Ok(None), |section| section.within(vector, self.rows_of(vector), ranges))
     }
 
     /// `None` if nothing is known.
@@ -323,6 +340,13 @@ impl Test {
             (Self::Ints(ranges), VectorValues::Narrow(values)) => narrow_within(values, ranges),
             (Self::Ints(ranges), VectorValues::Wide(values)) => wide_within(values, ranges),
             (Self::Texts(ranges), VectorValues::Texts(values)) => texts_within(values, ranges),
+            (Self::Texts(ranges), VectorValues::Codes(dictionary, codes)) if dictionary.len() <= VECTOR => {
+                let wanted = texts_within(&dictionary.strings(), ranges);
+                Mask::of_tests(codes.len(), |at| wanted.has(codes[at] as usize))
+            }
+            (Self::Texts(ranges), VectorValues::Codes(dictionary, codes)) => {
+                texts_within(&dictionary.strings_of(codes), ranges)
+            }
             // Only a vector without values has another kind than its form says.
             _ => Mask::NONE,
         };
@@ -337,13 +361,15 @@ impl Test {
 }
 
 fn narrow_within(values: &[u32], ranges: &[(i64, i64)]) -> Mask {
-    let signed = || values.iter().map(|&value| i64::from(value as i32));
-    let ranges = reachable(ranges, signed);
-    let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
     if ranges.len() > RANGES_TRIED_MAX {
+        let ranges = reachable(ranges, || values.iter().map(|&value| i64::from(value as i32)));
         return Mask::of_tests(values.len(), |at| is_within(i64::from(values[at] as i32), ranges));
     }
+    let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
     let one = |&(low, high): &(i64, i64)| {
+        if high < least || low > most {
+            return Mask::NONE;
+        }
         let (low, high) = (low.max(least) as u32, high.min(most) as u32);
         let span = high.wrapping_sub(low);
         Mask::of_tests(values.len(), |at| values[at].wrapping_sub(low) <= span)
@@ -352,8 +378,8 @@ fn narrow_within(values: &[u32], ranges: &[(i64, i64)]) -> Mask {
 }
 
 fn wide_within(values: &[u64], ranges: &[(i64, i64)]) -> Mask {
-    let ranges = reachable(ranges, || values.iter().map(|&value| value as i64));
     if ranges.len() > RANGES_TRIED_MAX {
+        let ranges = reachable(ranges, || values.iter().map(|&value| value as i64));
         return Mask::of_tests(values.len(), |at| is_within(values[at] as i64, ranges));
     }
     let one = |&(low, high): &(i64, i64)| {

@@ -11,6 +11,8 @@
 //!
 //! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::frame;
@@ -35,7 +37,7 @@ pub(super) enum TextScheme {
     /// With their lengths.
     Plain,
     /// By number.
-    Dictionary(Dictionary),
+    Dictionary(Arc<Dictionary>),
     /// As codes.
     Fsst(SymbolTable),
     /// Without what the string before has in front.
@@ -44,9 +46,43 @@ pub(super) enum TextScheme {
 
 /// Distinct strings in ascending order, back to back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Dictionary {
+pub(crate) struct Dictionary {
     bytes: Bytes,
     spans: Vec<Span>,
+}
+
+impl Dictionary {
+    /// The strings.
+    pub(crate) fn strings(&self) -> Strings {
+        Strings { bytes: self.bytes.clone(), spans: self.spans.clone() }
+    }
+
+    /// How many strings there are.
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Memory held, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.spans.len() * size_of::<Span>()
+    }
+
+    /// The strings of these numbers.
+    pub(crate) fn strings_of(&self, codes: &[u32]) -> Strings {
+        let spans = codes.iter().map(|&code| self.spans[code as usize]).collect();
+        Strings { bytes: self.bytes.clone(), spans }
+    }
+
+    /// Fills `out` with the numbers of the strings of a vector, which `bytes` is all of.
+    pub(super) fn codes_into(&self, bytes: &[u8], out: &mut [u32]) -> Result<(), Damage> {
+        let mut input = Input::new(bytes);
+        frame::decode(&mut input, 1, 0, out)?;
+        let count = self.spans.len() as u32;
+        if out.iter().fold(false, |beyond, &code| beyond | (code >= count)) {
+            return Err(input.damage(format!("a string behind the {count} of the dictionary")));
+        }
+        input.finish()
+    }
 }
 
 /// A scheme at work, with what only the writer needs.
@@ -111,7 +147,7 @@ impl TextScheme {
                 let lengths = frame::decode_bounded(input, count, DICTIONARY_BYTES_MAX)?;
                 let bytes = Bytes::copy_from_slice(input.take(lengths.iter().sum())?);
                 let strings = Strings::back_to_back(bytes, 0, &lengths).expect("as many bytes were taken");
-                Self::Dictionary(Dictionary { bytes: strings.bytes, spans: strings.spans })
+                Self::Dictionary(Arc::new(Dictionary { bytes: strings.bytes, spans: strings.spans }))
             }
             20 => Self::Fsst(SymbolTable::read(input)?),
             21 => Self::Prefix,
@@ -135,10 +171,9 @@ impl TextScheme {
                     .ok_or_else(|| input.damage("the strings do not end with the vector"))
             }
             Self::Dictionary(dictionary) => {
-                let codes = frame::decode_bounded(&mut input, count, dictionary.spans.len() - 1)?;
-                input.finish()?;
-                let spans = codes.into_iter().map(|code| dictionary.spans[code]).collect();
-                Ok(Strings { bytes: dictionary.bytes.clone(), spans })
+                let mut codes = vec![0; count];
+                dictionary.codes_into(bytes, &mut codes)?;
+                Ok(dictionary.strings_of(&codes))
             }
             Self::Fsst(table) => {
                 let lengths = frame::decode_bounded(&mut input, count, STRING_MAX)?;
@@ -276,7 +311,8 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
         let fsst = Encoder::train(sample.iter().flat_map(|vector| vector.iter()));
         encoders.push(TextEncoder { scheme: TextScheme::Fsst(fsst.table()), fsst: Some(fsst) });
     }
-    encoders.extend(Dictionary::try_of(full, sample).map(TextScheme::Dictionary).map(without_table));
+    let dictionary = Dictionary::try_of(full, sample).map(Arc::new).map(TextScheme::Dictionary);
+    encoders.extend(dictionary.map(without_table));
     encoders
 }
 
@@ -307,7 +343,8 @@ impl Dictionary {
         Some(Self { bytes: strings.bytes, spans: strings.spans })
     }
 
-    fn get(&self, index: usize) -> &[u8] {
+    /// A string by its number.
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
         let Span { start, len } = self.spans[index];
         &self.bytes[start as usize..(start + len) as usize]
     }

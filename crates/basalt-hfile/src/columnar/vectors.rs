@@ -2,6 +2,8 @@
 //! One column of one vector, decoded as it is stored: what Arrow arrays are made of, and what a block says of its
 //! rows without reading them.
 
+use std::sync::Arc;
+
 use super::block::ColumnarBlock;
 use super::bound::{Bound, Bounds};
 use super::form::Form;
@@ -9,6 +11,7 @@ use super::head::Kind;
 use super::key::KeyPart;
 use super::section::Section;
 use super::strings::Strings;
+use super::texts::Dictionary;
 use crate::error::{Damage, Result};
 
 /// Where the value of a row is.
@@ -25,12 +28,14 @@ pub(crate) enum Place {
 /// Values that are not empty.
 #[derive(Debug)]
 pub(crate) enum VectorValues {
-    /// Integers of forms of up to four bytes.
+    /// Integers of up to four bytes.
     Narrow(Vec<u32>),
     /// All other integers.
     Wide(Vec<u64>),
     /// Strings.
     Texts(Strings),
+    /// Strings by their numbers in a dictionary.
+    Codes(Arc<Dictionary>, Vec<u32>),
 }
 
 /// Where a block has a column of its table.
@@ -82,7 +87,7 @@ impl Held {
     pub(crate) fn release(&mut self) {
         for (_, vector) in self.vectors.drain(..) {
             match vector.values {
-                VectorValues::Narrow(values) => self.narrow.push(values),
+                VectorValues::Narrow(values) | VectorValues::Codes(_, values) => self.narrow.push(values),
                 VectorValues::Wide(values) => self.wide.push(values),
                 VectorValues::Texts(_) => {}
             }
@@ -110,6 +115,9 @@ impl ColumnVector {
             VectorValues::Narrow(values) => self.form.append((values[index] as i32).into(), out)?,
             VectorValues::Wide(values) => self.form.append(values[index] as i64, out)?,
             VectorValues::Texts(values) => out.extend_from_slice(values.get(index)),
+            VectorValues::Codes(dictionary, codes) => {
+                out.extend_from_slice(dictionary.get(codes[index] as usize))
+            }
         }
         if let Some(part) = self.part {
             part.invert(&mut out[from..]);
@@ -147,21 +155,10 @@ impl ColumnarBlock {
         bounds.fold((i64::MAX, i64::MIN), |(min, max), (low, high)| (min.min(low), max.max(high)))
     }
 
-    /// Rows in which a column has a value that is not empty, if no row has more than one. Answered by the head.
-    pub fn values_of(&self, column: usize) -> usize {
-        self.column_head(column).values as usize
-    }
-
     /// Smallest and largest of a column's values that are not empty, in the order of its form; `None` if there are
     /// none. Answered by the head.
     pub fn bounds_of(&self, column: usize) -> Option<&Bounds> {
         self.head.entry(Kind::Values, column as u16).map(|entry| &entry.bounds)
-    }
-
-    /// As [`Self::bounds_of`] of a key part, and its form.
-    pub fn key_bounds(&self, part: usize) -> Option<(Form, &Bounds)> {
-        let form = self.head.key.get(part)?.form;
-        Some((form, &self.head.entry(Kind::KeyValues, part as u16)?.bounds))
     }
 
     /// As [`Self::bounds_of`], of one vector. Reads the header of the section.
@@ -203,6 +200,14 @@ impl ColumnarBlock {
         Ok(ColumnVector { form: key_part.form, part: Some(key_part), places, values })
     }
 
+    /// True for numbers of a wide form all of which are small.
+    fn is_narrow(&self, (kind, subject): (Kind, u16), form: Form) -> bool {
+        let narrow = i64::from(i32::MIN)..=i64::from(i32::MAX);
+        let bounds = || int_bounds(&self.head.entry(kind, subject)?.bounds);
+        matches!(form, Form::Signed(8) | Form::Decimal(_) | Form::Timestamp)
+            && bounds().is_some_and(|(min, max)| narrow.contains(&min) && narrow.contains(&max))
+    }
+
     fn vector_values(
         &self,
         (kind, subject): (Kind, u16),
@@ -215,8 +220,16 @@ impl ColumnarBlock {
         Ok(match section {
             None if count == 0 => VectorValues::Texts(Strings::default()),
             None => return Err(self.corrupt(format!("{kind:?} of {subject} are missing"))),
-            Some(section) if form == Form::Bytes => VectorValues::Texts(section.texts(vector, count)?),
-            Some(section) if form.fits_narrow() => {
+            Some(section) if form == Form::Bytes => match section.dictionary() {
+                Some(dictionary) => {
+                    let mut codes = held.narrow.pop().unwrap_or_default();
+                    codes.resize(count, 0);
+                    section.codes_into(dictionary, vector, &mut codes)?;
+                    VectorValues::Codes(Arc::clone(dictionary), codes)
+                }
+                None => VectorValues::Texts(section.texts(vector, count)?),
+            },
+            Some(section) if form.fits_narrow() || self.is_narrow((kind, subject), form) => {
                 let mut values = held.narrow.pop().unwrap_or_default();
                 values.resize(count, 0);
                 section.ints_into(vector, &mut values)?;

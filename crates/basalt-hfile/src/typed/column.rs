@@ -8,13 +8,13 @@ mod vectors;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal128Array, ListArray,
+    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal64Array, Decimal128Array, ListArray,
     NullBufferBuilder, PrimitiveArray,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMillisecondType, TimestampNanosecondType,
+    ArrowPrimitiveType, DECIMAL64_MAX_PRECISION, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMillisecondType, TimestampNanosecondType,
 };
 use arrow::error::ArrowError;
 use basalt_model::rowkey::KeyError;
@@ -73,6 +73,12 @@ enum Values {
         precision: u8,
         scale: i8,
     },
+    /// Of as many digits as 64 bits hold.
+    ShortDecimal {
+        values: Vec<i64>,
+        precision: u8,
+        scale: i8,
+    },
     Bool(BooleanBufferBuilder),
     Text(Texts),
     Bytes(BinaryBuilder),
@@ -108,6 +114,22 @@ impl ColumnBuilder {
                 Values::List { element, offsets: vec![0], elements }
             }
         };
+        Self::of_values(sql_type, order, nullable, values)
+    }
+
+    /// As [`Self::new`], with 64 bits for a DECIMAL that fits them, and dictionaries of texts kept.
+    pub(super) fn in_short_form(sql_type: SqlType, order: SortOrder, nullable: bool) -> Self {
+        let values = match sql_type {
+            SqlType::Decimal(Some((precision, scale))) if precision <= DECIMAL64_MAX_PRECISION => {
+                Values::ShortDecimal { values: Vec::new(), precision, scale }
+            }
+            SqlType::Char(_) | SqlType::Varchar(_) => Values::Text(Texts::keeping_codes()),
+            _ => return Self::new(sql_type, order, nullable),
+        };
+        Self::of_values(sql_type, order, nullable, values)
+    }
+
+    fn of_values(sql_type: SqlType, order: SortOrder, nullable: bool, values: Values) -> Self {
         let desc = order == SortOrder::Desc;
         Self { sql_type, nullable, desc, nulls: NullBufferBuilder::new(0), values, scratch: Vec::new() }
     }
@@ -161,6 +183,10 @@ impl ColumnBuilder {
                 let limit = decimal::power_of_ten((*precision).into()).unwrap_or(i128::MAX);
                 target.decimals(source, values, limit, i32::from(*scale))
             }
+            Values::ShortDecimal { values, precision, scale } => {
+                let limit = decimal::power_of_ten((*precision).into()).unwrap_or(i128::MAX);
+                target.decimals(source, values, limit, i32::from(*scale))
+            }
             Values::Bool(values) => target.booleans(source, values),
             Values::Text(values) => target.texts(source, values),
             Values::Bytes(values) => target.bytes(source, values),
@@ -175,8 +201,7 @@ impl ColumnBuilder {
             values: &mut Vec<T::Native>,
             nulls: Option<arrow::buffer::NullBuffer>,
         ) -> Result<ArrayRef, ArrowError> {
-            let capacity = values.len();
-            let values = std::mem::replace(values, Vec::with_capacity(capacity));
+            let values = taken(values);
             Ok(Arc::new(PrimitiveArray::<T>::try_new(values.into(), nulls)?))
         }
         Ok(match &mut self.values {
@@ -189,8 +214,13 @@ impl ColumnBuilder {
             Values::F32(values) => primitive::<Float32Type>(values, nulls)?,
             Values::F64(values) => primitive::<Float64Type>(values, nulls)?,
             Values::Decimal { values, precision, scale } => {
-                let values = std::mem::take(values);
+                let values = taken(values);
                 let array = Decimal128Array::try_new(values.into(), nulls)?;
+                Arc::new(array.with_precision_and_scale(*precision, *scale)?)
+            }
+            Values::ShortDecimal { values, precision, scale } => {
+                let values = taken(values);
+                let array = Decimal64Array::try_new(values.into(), nulls)?;
                 Arc::new(array.with_precision_and_scale(*precision, *scale)?)
             }
             Values::Bool(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
@@ -206,6 +236,12 @@ impl ColumnBuilder {
             }
         })
     }
+}
+
+/// The values, with room for about as many left behind: the next batch is seldom larger by more than a vector.
+fn taken<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len() + values.len() / 8);
+    std::mem::replace(values, room)
 }
 
 /// What the loops over a stretch share.
@@ -243,24 +279,24 @@ impl Target<'_> {
         })
     }
 
-    fn decimals(
+    /// `limit` must fit what the digits are kept in.
+    fn decimals<T: Default + TryFrom<i128>>(
         self,
         source: &mut impl ValueSource,
-        values: &mut Vec<i128>,
+        values: &mut Vec<T>,
         limit: i128,
         scale: i32,
     ) -> Extended {
         let sql_type = self.sql_type;
         self.any_asc(source, |bytes| {
             let Some(bytes) = bytes else {
-                values.push(0);
+                values.push(T::default());
                 return Ok(());
             };
             let number = decimal::decode_to_scale(bytes, scale).map_err(|error| damaged(sql_type, error))?;
-            if number.unsigned_abs() >= limit.unsigned_abs() {
-                return Err(damaged(sql_type, DecimalError::OutOfRange));
-            }
-            values.push(number);
+            let fits = number.unsigned_abs() < limit.unsigned_abs();
+            let number = T::try_from(number).ok().filter(|_| fits);
+            values.push(number.ok_or_else(|| damaged(sql_type, DecimalError::OutOfRange))?);
             Ok(())
         })
     }
@@ -283,6 +319,7 @@ impl Target<'_> {
     fn texts(self, source: &mut impl ValueSource, values: &mut Texts) -> Extended {
         let sql_type = self.sql_type;
         let char_width = sql_type.fixed_width();
+        values.reserve(source.rows());
         self.any_asc(source, |bytes| {
             let Some(bytes) = bytes else {
                 values.push(b"");

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
 use basalt_model::rowkey::{KeyError, split_column};
 use basalt_model::{ColumnRef, KeyColumn, SortOrder, TableSchema};
 
@@ -90,6 +90,18 @@ impl RowDecoder {
         Self { schema, columns, pending: Vec::new(), rows_ready: 0, held: Held::default() }
     }
 
+    /// As [`RowDecoder::of_columns`], for readers that know what to do with it: DECIMALs of up to 18 digits become
+    /// `Decimal64` arrays, and texts a dictionary array with keys of 32 bits where all of a batch come from one dictionary.
+    /// So batches may differ in their types.
+    pub fn in_short_form(table: &TableSchema, projection: &[ColumnRef]) -> Self {
+        let mut decoder = Self::of_columns(table, projection);
+        for (column, &of_table) in decoder.columns.iter_mut().zip(projection) {
+            let (sql_type, nullable) = (table.sql_type(of_table), table.nullable(of_table));
+            column.builder = ColumnBuilder::in_short_form(sql_type, order_of(table, of_table), nullable);
+        }
+        decoder
+    }
+
     /// A decoder of the given columns with the Arrow schema that [`projected_schema`] gives them.
     pub fn of_columns(table: &TableSchema, projection: &[ColumnRef]) -> Self {
         Self::new(table, projection, projected_schema(table, projection).into())
@@ -141,7 +153,8 @@ impl RowDecoder {
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows_ready));
         self.rows_ready = 0;
-        Ok(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?)
+        let schema = schema_of(&self.schema, &arrays);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
     }
 
     /// Says that no cell of the pending row follows, at the end of a scan or of a range: the row is whole.
@@ -270,8 +283,8 @@ fn stored_error(column: &str, row: &[u8], error: ReadError) -> TypedError {
 
 impl Column {
     fn new(table: &TableSchema, column: ColumnRef) -> Self {
-        let (place, order) = match column {
-            ColumnRef::Key(index) => (Place::Key(KeyPlace::new(&table.key, index)), table.key[index].order),
+        let place = match column {
+            ColumnRef::Key(index) => Place::Key(KeyPlace::new(&table.key, index)),
             ColumnRef::Column(index) => {
                 let column = &table.columns[index];
                 let name = [column.family.as_bytes(), &column.qualifier].concat();
@@ -279,12 +292,32 @@ impl Column {
                 let word = || name.iter().fold(0, |word, &byte| word << 8 | byte as u64);
                 let short = (1..=8).contains(&name.len()).then(|| (word(), 64 - 8 * name.len() as u32));
                 let default = column.default_value.clone();
-                (Place::Cell(CellPlace { name, short, family_len, hint: 0, default }), SortOrder::Asc)
+                Place::Cell(CellPlace { name, short, family_len, hint: 0, default })
             }
         };
-        let builder = ColumnBuilder::new(table.sql_type(column), order, table.nullable(column));
+        let (sql_type, order) = (table.sql_type(column), order_of(table, column));
+        let builder = ColumnBuilder::new(sql_type, order, table.nullable(column));
         Self { name: table.name(column).to_owned(), place, builder }
     }
+}
+
+fn order_of(table: &TableSchema, column: ColumnRef) -> SortOrder {
+    match column {
+        ColumnRef::Key(index) => table.key[index].order,
+        ColumnRef::Column(_) => SortOrder::Asc,
+    }
+}
+
+/// The schema with the types that the arrays have.
+fn schema_of(schema: &SchemaRef, arrays: &[ArrayRef]) -> SchemaRef {
+    let is_of = |(field, array): (&FieldRef, &ArrayRef)| field.data_type() == array.data_type();
+    if schema.fields().iter().zip(arrays).all(is_of) {
+        return SchemaRef::clone(schema);
+    }
+    let typed = |(field, array): (&FieldRef, &ArrayRef)| {
+        Arc::new(field.as_ref().clone().with_data_type(array.data_type().clone()))
+    };
+    Arc::new(Schema::new(schema.fields().iter().zip(arrays).map(typed).collect::<Fields>()))
 }
 
 impl KeyPlace {

@@ -15,7 +15,7 @@ use basalt_wire::result::{self, CellForm};
 use basalt_wire::{CellReader, Exception, exception, pb};
 use bytes::BytesMut;
 
-use super::{get, mutate};
+use super::{endpoint, get, mutate};
 use crate::call::{Context, Incoming, Reply};
 use crate::failure;
 use crate::node::Node;
@@ -180,9 +180,14 @@ impl Multi<'_> {
                 Ok(change) => self.make(region, index, change, results),
                 Err(exception) => results.push(index, Err(exception)),
             }
+        } else if let Some(call) = action.service_call {
+            self.commit(region, results);
+            results.push_service(index, endpoint::answer(self.node, region, &call));
         } else {
-            let refused = Exception::new(exception::UNKNOWN_PROTOCOL, "this server runs no coprocessors");
-            results.push(index, Err(refused));
+            results.push(
+                index,
+                Err(Exception::refused("an action without a get, a change or a call of a service")),
+            );
         }
         Ok(())
     }
@@ -264,6 +269,15 @@ impl Results {
             Err(exception) => (None, Some(exception.to_pair())),
         };
         self.done.push(pb::ResultOrException { index, result, exception, ..Default::default() });
+    }
+
+    fn push_service(&mut self, index: Option<u32>, value: Result<pb::NameBytesPair, Exception>) {
+        let (value, exception) = match value {
+            Ok(value) => (Some(value), None),
+            Err(exception) => (None, Some(exception.to_pair())),
+        };
+        let service_result = value.map(|value| pb::CoprocessorServiceResult { value: Some(value) });
+        self.done.push(pb::ResultOrException { index, exception, service_result, ..Default::default() });
     }
 }
 

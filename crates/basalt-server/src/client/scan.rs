@@ -11,7 +11,7 @@
 //!
 //! A scan is confined to its region; the client walks from region to region. An answer ends with as many results as the client wants, with
 //! its bytes, with the rows of the whole scan, with the region, or with the time: then it is a *heartbeat*, which says that there
-//! is more though nothing may have been found. After each answer the next one is prepared.
+//! is more though nothing may have been found. Once an answer is sent, the next ones are prepared.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,75 +19,125 @@ use std::time::{Duration, Instant};
 
 use basalt_model::Scan;
 use basalt_wire::result::{self, CellForm};
-use basalt_wire::{CellReader, Exception, Request, exception, pb, read};
+use basalt_wire::{CellReader, Exception, exception, pb, read};
 use bytes::BytesMut;
-use prost::Message;
 
-use crate::call::{Context, Incoming, Reply};
+use crate::call::{Incoming, Reply};
 use crate::failure;
 use crate::meta;
 use crate::node::Node;
 use crate::regions::{Place, Region};
-use crate::scanners::{Goal, Piece, Scanner, Shape, Source, Work};
+use crate::scanners::{Filled, Front, Goal, Piece, Scanner, Shape, Source};
 
 /// Bytes of one answer, at most, whatever the client asks for: about, because results are not cut for it if the client cannot
 /// put them together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Results that are prepared for clients who ask for few at a time, and their bytes.
+/// Results that are prepared for clients who ask for few at a time, and their bytes, at least.
 const AHEAD_PIECES_MIN: usize = 256;
-const AHEAD_BYTES_SMALL: usize = 256 << 10;
+const AHEAD_BYTES_MIN: usize = 256 << 10;
+/// Answers that are prepared, if they are small.
+const AHEAD_ANSWERS: usize = 4;
+/// How long a call may read before it leaves the thread of its connection.
+const READ_AT_ONCE: Duration = Duration::from_micros(500);
 
-pub(super) fn call(node: &Arc<Node>, context: &Context, incoming: &Incoming) -> Result<Reply, Exception> {
+/// What became of a call when it was begun.
+pub(crate) enum Begun {
+    Answered(Reply),
+    /// More has to be read for its answer.
+    Reading(Box<Reading>),
+}
+
+/// A call of a scan on its way. While there is one, the scan takes no other.
+pub(crate) struct Reading {
+    scanner: Arc<Scanner>,
+    is_new: bool,
+    closes: bool,
+    wanted: Wanted,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.scanner.end_call();
+    }
+}
+
+/// The answers to prepare for a scan, after one was sent.
+pub(crate) struct ReadAhead {
+    scanner: Arc<Scanner>,
+    goal: Goal,
+}
+
+impl ReadAhead {
+    /// Prepares them. Takes a while.
+    pub(crate) fn read(self) {
+        self.scanner.read_ahead(&self.goal);
+    }
+}
+
+/// Begins a call, and answers it if the answer is prepared or read soon.
+pub(crate) fn begin(node: &Arc<Node>, form: CellForm, incoming: &Incoming) -> Result<Begun, Exception> {
     let mut request: pb::ScanRequest = incoming.decode()?;
     let (scanner, is_new) = match request.scanner_id {
         None => (open(node, &mut request)?, true),
         Some(id) => match find(node, id, &request)? {
             Some(scanner) => (scanner, false),
-            None => return Reply::of(&finished(id)),
+            None => return Reply::of(&finished(id)).map(Begun::Answered),
         },
     };
-    let mut work = scanner.work.lock();
-    if !is_new {
-        check_sequence(&mut work, &request)?;
-    }
     if request.renew() {
+        scanner.front().count_call(request.next_call_seq)?;
         node.scanners.touch(&scanner);
-        return Reply::of(&pb::ScanResponse { scanner_id: Some(scanner.id), ..Default::default() });
+        let renewed = pb::ScanResponse { scanner_id: Some(scanner.id), ..Default::default() };
+        return Reply::of(&renewed).map(Begun::Answered);
     }
-    let wanted = Wanted::of(&request, work.shape, incoming.timeout_ms, node.scanners.lease());
-    let answer = match wanted.answer(&mut work, context.form) {
-        Ok(answer) => answer,
-        Err(exception) => {
-            // Results may be lost with the error: what follows could not be put together with what came before.
-            node.scanners.close_lost(scanner.id);
-            return Err(exception);
-        }
-    };
-    node.reads.fetch_add(answer.response.cells_per_result.len() as u64, Relaxed);
-    let over = answer.over || request.close_scanner();
-    match (over, is_new) {
-        (true, _) => node.scanners.close_done(scanner.id, work.next_seq),
-        (false, true) => node.scanners.open(&scanner)?,
-        (false, false) => node.scanners.touch(&scanner),
+    match is_new {
+        true => scanner.begin_first_call(),
+        false => scanner.begin_call(request.next_call_seq)?,
     }
-    drop(work);
-    if !over {
-        wanted.after(answer.rows).read_ahead(node, &scanner);
+    let shape = scanner.front().shape;
+    let wanted = Wanted::of(&request, shape, incoming.timeout_ms, node.scanners.lease());
+    let reading = Reading { scanner, is_new, closes: request.close_scanner(), wanted };
+    match reading.fill(node, Some(Instant::now() + READ_AT_ONCE))? {
+        Filled::Unfinished => Ok(Begun::Reading(Box::new(reading))),
+        filled => reading.answer(node, form, filled).map(Begun::Answered),
     }
-    let mut response = answer.response;
-    response.scanner_id = Some(scanner.id);
-    response.ttl = is_new.then(|| u32::try_from(node.scanners.lease().as_millis()).unwrap_or(u32::MAX));
-    response.cursor = response.cursor.filter(|_| wanted.shape.cursor);
-    Ok(Reply::with_cells(&response, answer.cells))
 }
 
-/// True if the call can be answered out of what is ready.
-pub(crate) fn is_prepared(node: &Node, request: &Request) -> bool {
-    let Some(Ok(message)) = request.param.clone().map(pb::ScanRequest::decode) else { return false };
-    let Some(scanner) = message.scanner_id.and_then(|id| node.scanners.get(id)) else { return false };
-    let Some(work) = scanner.work.try_lock() else { return false };
-    let rows = message.number_of_rows.unwrap_or(1) as usize;
-    work.ended || message.close_scanner() || message.renew() || work.ready.len() >= rows
+impl Reading {
+    /// The rest of a call. May block.
+    pub(crate) fn finish(self, node: &Arc<Node>, form: CellForm) -> Result<Reply, Exception> {
+        let filled = self.fill(node, None)?;
+        self.answer(node, form, filled)
+    }
+
+    fn fill(&self, node: &Node, until: Option<Instant>) -> Result<Filled, Exception> {
+        // Results may be lost with an error: what follows could not be put together with what came before.
+        let lost = |_: &Exception| node.scanners.close_lost(self.scanner.id);
+        self.scanner.fill(&self.wanted.goal(), until).inspect_err(lost)
+    }
+
+    fn answer(&self, node: &Arc<Node>, form: CellForm, filled: Filled) -> Result<Reply, Exception> {
+        let mut front = self.scanner.front();
+        let answer = self.wanted.answer(&mut front, form, filled == Filled::Enough)?;
+        let over = answer.over || self.closes;
+        let next = self.wanted.after(&answer);
+        let ahead = (!over && self.scanner.region.is_some() && front.wants_reading(&next))
+            .then(|| ReadAhead { scanner: Arc::clone(&self.scanner), goal: next });
+        let next_seq = front.next_seq();
+        drop(front);
+        match (over, self.is_new) {
+            (true, _) => node.scanners.close_done(self.scanner.id, next_seq),
+            (false, true) => node.scanners.open(&self.scanner)?,
+            (false, false) => node.scanners.touch(&self.scanner),
+        }
+        node.reads.fetch_add(answer.results as u64, Relaxed);
+        let mut response = answer.response;
+        response.scanner_id = Some(self.scanner.id);
+        response.ttl =
+            self.is_new.then(|| u32::try_from(node.scanners.lease().as_millis()).unwrap_or(u32::MAX));
+        response.cursor = response.cursor.filter(|_| self.wanted.shape.cursor);
+        Ok(Reply::with_cells(&response, answer.cells).then(ahead))
+    }
 }
 
 /// A scan that begins.
@@ -115,7 +165,7 @@ fn open(node: &Arc<Node>, request: &mut pb::ScanRequest) -> Result<Arc<Scanner>,
 }
 
 /// Leaves only the rows of the region.
-fn clip(scan: &mut Scan, region: &Region) {
+pub(super) fn clip(scan: &mut Scan, region: &Region) {
     let range = scan.key_range().intersect(&region.range);
     // A range without rows stays one: a limit of none is the way to say so.
     if range.is_empty() {
@@ -146,7 +196,7 @@ fn find(node: &Node, id: u64, request: &pb::ScanRequest) -> Result<Option<Arc<Sc
         ));
     };
     if let Some(region) = &scanner.region
-        && !node.serves(region)
+        && !node.may_read_on(region)
     {
         node.scanners.close_lost(id);
         return Err(Exception::new(
@@ -155,7 +205,7 @@ fn find(node: &Node, id: u64, request: &pb::ScanRequest) -> Result<Option<Arc<Sc
         ));
     }
     if request.close_scanner() && request.number_of_rows.unwrap_or(0) == 0 {
-        let next_seq = scanner.work.lock().next_seq;
+        let next_seq = scanner.front().next_seq();
         node.scanners.close_done(id, next_seq);
         return Ok(None);
     }
@@ -170,20 +220,6 @@ fn finished(id: u64) -> pb::ScanResponse {
         more_results_in_region: Some(false),
         ..Default::default()
     }
-}
-
-fn check_sequence(work: &mut Work, request: &pb::ScanRequest) -> Result<(), Exception> {
-    if let Some(found) = request.next_call_seq
-        && found != work.next_seq
-    {
-        let expected = work.next_seq;
-        return Err(Exception::new(
-            exception::OUT_OF_ORDER_SCANNER,
-            format!("call {found} of a scan; expected call {expected}"),
-        ));
-    }
-    work.next_seq += 1;
-    Ok(())
 }
 
 /// What the client allows an answer to have, in bytes.
@@ -209,8 +245,10 @@ struct Wanted {
 struct Answer {
     response: pb::ScanResponse,
     cells: BytesMut,
+    results: usize,
     /// Complete rows.
     rows: usize,
+    bytes: usize,
     /// The scanner is not needed any more.
     over: bool,
 }
@@ -232,19 +270,19 @@ impl Wanted {
         }
     }
 
-    fn answer(&self, work: &mut Work, form: CellForm) -> Result<Answer, Exception> {
-        let goal =
-            Goal { pieces: self.pieces, bytes: self.shape.bytes, rows: self.rows, deadline: self.deadline };
-        let filtered_before = std::mem::take(&mut work.filtered);
-        let in_time = self.pieces == 0 || work.fill(&goal)?;
-        let filtered = filtered_before + std::mem::take(&mut work.filtered);
-        let (mut pieces, bytes, rows) = self.take(work);
-        let region_done = work.ended && work.ready.is_empty();
+    fn goal(&self) -> Goal {
+        Goal { pieces: self.pieces, bytes: self.shape.bytes, rows: self.rows, deadline: self.deadline }
+    }
+
+    fn answer(&self, front: &mut Front, form: CellForm, in_time: bool) -> Result<Answer, Exception> {
+        let filtered = front.take_filtered();
+        let (mut pieces, bytes, rows) = self.take(front);
+        let region_done = front.is_done();
         if region_done && let Some(last) = pieces.last_mut() {
             last.partial = false;
         }
         let limit_reached = self.rows.is_some_and(|limit| rows >= limit);
-        let filter_done = region_done && pieces.is_empty() && work.filter_is_done();
+        let filter_done = region_done && pieces.is_empty() && front.filter_is_done();
         let heartbeat = !in_time && !region_done;
         let mut response = pb::ScanResponse {
             more_results: Some(!limit_reached && !filter_done),
@@ -254,23 +292,24 @@ impl Wanted {
             ..Default::default()
         };
         if heartbeat {
-            response.cursor = work.cursor.take().map(|row| pb::Cursor { row: Some(row) });
+            response.cursor = front.take_cursor().map(|row| pb::Cursor { row: Some(row) });
         }
         if self.metrics {
             response.scan_metrics = Some(metrics(rows as u64 + filtered, filtered));
         }
-        let cells = fill_response(&mut response, &pieces, work.take(bytes), form)?;
-        Ok(Answer { response, cells, rows, over: region_done || limit_reached || filter_done })
+        let cells = fill_response(&mut response, &pieces, front.take(bytes), form)?;
+        let over = region_done || limit_reached || filter_done;
+        Ok(Answer { response, cells, results: pieces.len(), rows, bytes, over })
     }
 
     /// Takes the results that fit from those that are ready, with their bytes and complete rows.
-    fn take(&self, work: &mut Work) -> (Vec<Piece>, usize, usize) {
+    fn take(&self, front: &mut Front) -> (Vec<Piece>, usize, usize) {
         let (mut pieces, mut bytes, mut rows) = (Vec::new(), 0, 0);
         while pieces.len() < self.pieces
             && bytes < self.shape.bytes
             && self.rows.is_none_or(|limit| rows < limit)
         {
-            let Some(piece) = work.ready.pop_front() else { break };
+            let Some(piece) = front.pop() else { break };
             bytes += piece.bytes;
             rows += usize::from(!piece.partial);
             pieces.push(piece);
@@ -281,33 +320,12 @@ impl Wanted {
         (pieces, bytes, rows)
     }
 
-    /// What the next call will ask for, as far as one can tell.
-    fn after(&self, rows: usize) -> Self {
-        Self { rows: self.rows.map(|limit| limit.saturating_sub(rows)), ..*self }
-    }
-
-    /// Prepares the answer to the next call, unless there is enough already or no memory for it.
-    fn read_ahead(&self, node: &Arc<Node>, scanner: &Arc<Scanner>) {
-        let small = self.pieces < AHEAD_PIECES_MIN;
-        let goal = Goal {
-            pieces: self.pieces.max(AHEAD_PIECES_MIN),
-            bytes: if small { self.shape.bytes.min(AHEAD_BYTES_SMALL) } else { self.shape.bytes },
-            rows: self.rows,
-            deadline: self.deadline,
-        };
-        let (pieces, bytes) = (self.pieces, self.shape.bytes);
-        let enough = |work: &Work| work.ended || work.ready.len() >= pieces || work.ready_bytes() >= bytes;
-        // Who works on the scanner at this moment is the next call: too late to prepare anything.
-        let idle = scanner.region.is_some() && scanner.work.try_lock().is_some_and(|work| !enough(&work));
-        if !idle || !node.scanners.may_read_ahead() {
-            return;
-        }
-        let scanner = Arc::clone(scanner);
-        tokio::task::spawn_blocking(move || {
-            let Some(mut work) = scanner.work.try_lock() else { return };
-            // The next call gets the error.
-            work.failed = work.fill(&goal).err();
-        });
+    /// What the next calls will ask for, as far as one can tell: several small answers, or a large one.
+    fn after(&self, answer: &Answer) -> Goal {
+        let pieces = self.pieces.saturating_mul(AHEAD_ANSWERS).max(AHEAD_PIECES_MIN);
+        let bytes = answer.bytes.saturating_mul(AHEAD_ANSWERS).max(AHEAD_BYTES_MIN).min(self.shape.bytes);
+        let rows = self.rows.map(|limit| limit.saturating_sub(answer.rows));
+        Goal { pieces, bytes, rows, deadline: self.deadline }
     }
 }
 

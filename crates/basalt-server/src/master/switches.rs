@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Switches of things that one server does not do: balancing, normalising, cleaning up after others. They remember how
-//! they were set, as long as the server runs, and have no effect.
+//! Switches. Those of splits and merges are obeyed when a client asks for one; the others are of things that one server does not
+//! do: balancing, normalising, cleaning up after others. All remember how they were set as long as the server runs.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -38,6 +38,14 @@ impl Default for Switches {
 impl Switches {
     pub(super) fn balancer_is_on(&self) -> bool {
         self.balancer.load(SeqCst)
+    }
+
+    pub(super) fn splits_are_on(&self) -> bool {
+        self.split.load(SeqCst)
+    }
+
+    pub(super) fn merges_are_on(&self) -> bool {
+        self.merge.load(SeqCst)
     }
 
     fn of_regions(&self, number: i32) -> &AtomicBool {

@@ -254,7 +254,7 @@ fn find(node: &Node, name: &TableName) -> Result<(TableId, std::sync::Arc<TableD
 }
 
 /// A table that nobody uses; an exception if it is not disabled.
-fn disabled(node: &Node, name: &TableName) -> Result<TableId, Exception> {
+pub(super) fn disabled(node: &Node, name: &TableName) -> Result<TableId, Exception> {
     let (id, _) = find(node, name)?;
     match node.db.is_table_enabled(id).map_err(failure::of_store)? {
         false => Ok(id),
@@ -288,7 +288,7 @@ fn invalid_family(table: &TableDescriptor, family: &str, what: &str) -> Exceptio
 }
 
 /// The names that HBase's clients allow.
-fn check_name(name: &TableName) -> Result<(), Exception> {
+pub(super) fn check_name(name: &TableName) -> Result<(), Exception> {
     let known = |letter: char| letter.is_alphanumeric() || ['_', '-', '.'].contains(&letter);
     let wrong = name.name.is_empty() || !name.name.chars().all(known) || name.name.starts_with(['.', '-']);
     if wrong || *name == meta_table() {

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod endpoints;
 mod hostile;
 mod load;
+mod regions;
 mod rows;
 mod scans;
 mod support;

@@ -4,7 +4,7 @@ use basalt_wire::pb;
 use bytes::Bytes;
 use pb::mutation_proto::MutationType;
 
-use crate::support::{put, region, serve};
+use crate::support::{put, region, serve, table_name};
 
 #[test]
 fn a_row_is_put_and_found_in_its_region_only() {
@@ -88,4 +88,56 @@ fn in_a_multi_each_action_fails_alone() {
     assert!(of(2).result_or_exception[0].exception.is_none());
     assert_eq!(client.get(&regions[0], "a"), Ok(Some(Bytes::from_static(b"1"))));
     assert_eq!(client.get(&regions[1], "z"), Ok(Some(Bytes::from_static(b"4"))));
+}
+
+/// A store file of one table is loaded into another; one whose rows or family do not fit is refused, and nothing of it is there.
+#[test]
+fn files_are_loaded_into_a_region() {
+    let served = serve(ServerOptions::default());
+    let regions = served.table(&[]);
+    let mut client = served.client("ClientService");
+    for i in 0..100 {
+        client.put(&regions[0], &format!("r{i:02}"), b"value").unwrap();
+    }
+    let name = basalt_model::TableName::in_default("t");
+    served.db.open_table(&name).unwrap().flush().unwrap();
+    let file = store_file(served.db.path());
+    let kept = tempfile::tempdir().unwrap();
+    let path = kept.path().join("file");
+    std::fs::copy(file, &path).unwrap();
+    served.db.drop_table(&name).unwrap();
+
+    let regions = served.table(&[]);
+    let prepare = pb::PrepareBulkLoadRequest { table_name: table_name("t"), region: None };
+    let prepared: pb::PrepareBulkLoadResponse = client.call("PrepareBulkLoad", &prepare).unwrap();
+    let load = |family: &str| pb::BulkLoadHFileRequest {
+        region: region(&regions[0]),
+        family_path: vec![pb::bulk_load_h_file_request::FamilyPath {
+            family: family.to_owned().into(),
+            path: format!("file:{}", path.display()),
+        }],
+        bulk_token: Some(prepared.bulk_token.clone()),
+        ..Default::default()
+    };
+    let refused = client.call::<pb::BulkLoadHFileResponse>("BulkLoadHFile", &load("g")).unwrap_err();
+    assert_eq!(refused, "NoSuchColumnFamilyException");
+    assert_eq!(client.get(&regions[0], "r07"), Ok(None));
+    let loaded: pb::BulkLoadHFileResponse = client.call("BulkLoadHFile", &load("f")).unwrap();
+    assert!(loaded.loaded);
+    assert_eq!(client.get(&regions[0], "r07"), Ok(Some("value".into())));
+    assert_eq!(client.get(&regions[0], "r99"), Ok(Some("value".into())));
+    let cleanup = pb::CleanupBulkLoadRequest { bulk_token: prepared.bulk_token, region: None };
+    client.call::<()>("CleanupBulkLoad", &cleanup).unwrap();
+}
+
+/// The only store file of a database.
+fn store_file(db: &std::path::Path) -> std::path::PathBuf {
+    let mut waiting = vec![db.join("data")];
+    while let Some(path) = waiting.pop() {
+        if path.is_file() {
+            return path;
+        }
+        waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    panic!("no store file in {}", db.display());
 }

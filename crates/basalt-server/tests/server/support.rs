@@ -19,8 +19,13 @@ pub(crate) struct Served {
 }
 
 pub(crate) fn serve(options: ServerOptions) -> Served {
+    serve_with(options, OpenOptions::create())
+}
+
+/// As [`serve`], with a database that is opened so.
+pub(crate) fn serve_with(options: ServerOptions, open: OpenOptions) -> Served {
     let dir = tempfile::tempdir().unwrap();
-    let db = Database::open(&dir.path().join("db"), OpenOptions::create()).unwrap();
+    let db = Database::open(&dir.path().join("db"), open).unwrap();
     let options = ServerOptions { port: 0, threads: Some(2), ..options };
     Served { server: Server::start(db.clone(), options).unwrap(), db, _dir: dir }
 }

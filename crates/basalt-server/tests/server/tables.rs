@@ -83,7 +83,7 @@ fn what_is_not_supported_is_refused_by_name() {
     let refused = |client: &mut crate::support::Client, method: &str| {
         client.call::<pb::GetClusterIdResponse>(method, &empty).unwrap_err()
     };
-    assert_eq!(refused(&mut master, "Snapshot"), "DoNotRetryIOException");
+    assert_eq!(refused(&mut master, "MoveRegion"), "DoNotRetryIOException");
     assert_eq!(refused(&mut master, "NoSuchMethod"), "DoNotRetryIOException");
     let mut client = served.client("ClientService");
     assert_eq!(refused(&mut client, "NoSuchMethod"), "DoNotRetryIOException");

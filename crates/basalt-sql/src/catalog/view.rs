@@ -132,7 +132,8 @@ pub(crate) fn relation(id: TableId, table: &TableDescriptor, view: View) -> Resu
     Ok(Relation { id, descriptor: Arc::new(descriptor), view: Some((name, Arc::new(rules))) })
 }
 
-fn and(left: Option<Expr>, right: Expr) -> Expr {
+/// Both conditions; the second one if there is no first.
+pub(crate) fn and(left: Option<Expr>, right: Expr) -> Expr {
     let nested = |expr| Box::new(Expr::Nested(Box::new(expr)));
     match left {
         None => right,

@@ -17,6 +17,7 @@ use crate::delete;
 use crate::dialect::{Alter, AlterChange, ColumnDef, Name, OptionDef};
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
+use crate::index;
 use crate::ingest::find_column;
 use crate::plan::Planning;
 
@@ -59,7 +60,9 @@ pub(crate) async fn alter(
         }
         AlterChange::Set { options } => set(&mut changed, options, warnings)?,
     }
-    write(&planning.engine, id, &table, changed)
+    index::before_alter(&planning.engine, id, &changed, &statement.change)?;
+    write(&planning.engine, id, &table, changed.clone())?;
+    index::after_alter(&planning.engine, id, &table, &changed)
 }
 
 /// Changes the descriptor, unless another session changed it meanwhile.
@@ -254,7 +257,8 @@ fn alter_view(
         _ => return Err(SqlError::statement("a view has no options; set them on its table")),
     }
     view.put(&mut changed)?;
-    write(&planning.engine, id, table, changed)
+    write(&planning.engine, id, table, changed)?;
+    index::prune(&planning.engine, id)
 }
 
 /// A view's columns of its own are never in the key.

@@ -6,7 +6,7 @@ use basalt_model::schema::{ColumnDefinition, SchemaError};
 
 use crate::catalog::{self, Relation};
 use crate::constant;
-use crate::dialect::ColumnDef;
+use crate::dialect::{self, ColumnDef};
 use crate::error::{SqlError, code};
 use crate::plan::Planning;
 
@@ -19,7 +19,7 @@ pub(super) fn column(planning: &Planning, column: &ColumnDef) -> Result<ColumnDe
         let bytes = constant::encode(&value, column.sql_type).map_err(within)?;
         // NULL is what a missing cell stands for anyway.
         if !bytes.is_empty() {
-            definition.default_sql = Some(default.to_string());
+            definition.default_sql = Some(dialect::printable(default).to_string());
             definition.default_value = Some(bytes);
         }
     }

@@ -52,7 +52,7 @@ pub(super) fn adopt(
 
 fn put_empty_cells(planning: &Planning, id: TableId, schema: &TableSchema) -> Result<(), SqlError> {
     let database = planning.engine.database();
-    let mut writer = RowWriter::new(database.clone(), id, std::sync::Arc::clone(&planning.progress));
+    let mut writer = RowWriter::new(planning.engine.clone(), id, std::sync::Arc::clone(&planning.progress));
     let internal = |error: MutationError| SqlError::internal(error.to_string());
     let mut scan = database.snapshot().scan(id, &ScanOptions::default())?;
     let mut last: Vec<u8> = vec![];

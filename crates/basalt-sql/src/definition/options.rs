@@ -38,11 +38,11 @@ const WITHOUT_EFFECT: [(&str, &str); 8] = [
 
 /// What the options of a table say.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TableOptions {
+pub(crate) struct TableOptions {
     /// COLUMN_ENCODED_BYTES, if given.
-    pub(super) qualifier_bytes: Option<u8>,
-    pub(super) default_family: Option<String>,
-    pub(super) attributes: BTreeMap<String, String>,
+    pub(crate) qualifier_bytes: Option<u8>,
+    pub(crate) default_family: Option<String>,
+    pub(crate) attributes: BTreeMap<String, String>,
     families: Vec<(Option<String>, FamilyOption)>,
 }
 
@@ -61,7 +61,7 @@ enum FamilyOption {
 }
 
 impl TableOptions {
-    pub(super) fn read(options: &[OptionDef], warnings: &mut Vec<String>) -> Result<Self, SqlError> {
+    pub(crate) fn read(options: &[OptionDef], warnings: &mut Vec<String>) -> Result<Self, SqlError> {
         let mut read = Self::default();
         for option in options {
             read.add(option, warnings)?;
@@ -107,7 +107,7 @@ impl TableOptions {
     }
 
     /// The family with its options over the defaults of SQL tables.
-    pub(super) fn family(&self, name: &str) -> FamilyDescriptor {
+    pub(crate) fn family(&self, name: &str) -> FamilyDescriptor {
         let mut family = FamilyDescriptor {
             compression: COMPRESSION_DEFAULT.to_owned(),
             encoding: ENCODING_DEFAULT.to_owned(),
@@ -119,7 +119,7 @@ impl TableOptions {
     }
 
     /// Sets what the options say of a family.
-    pub(super) fn apply(&self, family: &mut FamilyDescriptor) {
+    pub(crate) fn apply(&self, family: &mut FamilyDescriptor) {
         for (only, option) in &self.families {
             if only.as_deref().is_none_or(|only| only == family.name) {
                 option.clone().apply(family);
@@ -128,7 +128,7 @@ impl TableOptions {
     }
 
     /// A family that has options and is not among these.
-    pub(super) fn unknown_family(&self, known: &[&str]) -> Option<&str> {
+    pub(crate) fn unknown_family(&self, known: &[&str]) -> Option<&str> {
         self.families
             .iter()
             .filter_map(|(family, _)| family.as_deref())

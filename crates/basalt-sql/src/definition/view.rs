@@ -6,8 +6,9 @@ use basalt_model::TableDescriptor;
 use super::alter::{add, own_columns, refuse_key_column, write};
 use super::{existing, exists, refuse_views};
 use crate::catalog::{self, View, view};
-use crate::dialect::{CreateView, Name};
+use crate::dialect::{self, CreateView, Name};
 use crate::error::{SqlError, code};
+use crate::index;
 use crate::plan::Planning;
 
 /// Creates the view; `false` if it was there and IF NOT EXISTS was written.
@@ -62,7 +63,7 @@ fn create_over(planning: &Planning, statement: &CreateView, base: &Name) -> Resu
         refuse_key_column(definition)?;
         add(planning, &mut schema, definition, catalog::default_family(&table), false)?;
     }
-    let condition = statement.condition.as_ref().map(ToString::to_string);
+    let condition = statement.condition.as_ref().map(|condition| dialect::printable(condition).to_string());
     let mut view = View { name: statement.name.table(), parent, condition, columns: vec![], mapped: None };
     let mut changed = TableDescriptor::clone(&table);
     if !is_mapped {
@@ -110,5 +111,6 @@ pub(crate) fn drop_view(
         view.remove(&mut changed);
     }
     write(&planning.engine, id, &table, changed)?;
+    index::prune(&planning.engine, id)?;
     Ok(true)
 }

@@ -5,13 +5,17 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::cursor::Cursor;
 use super::definition::{parse_column, parse_options};
+use super::index;
 use super::statement::{Alter, AlterChange, Name, Statement};
 
 /// What follows ALTER.
 pub(super) fn parse_alter(parser: &mut Parser) -> Result<Statement, ParserError> {
+    if parser.accept("INDEX") {
+        return index::parse_alter(parser);
+    }
     let view = parser.accept("VIEW");
     if !view && !parser.accept("TABLE") {
-        return parser.expected("TABLE or VIEW", parser.peek_token());
+        return parser.expected("TABLE, VIEW or INDEX", parser.peek_token());
     }
     let name = Name::parse(parser)?;
     let change = if parser.accept("ADD") {

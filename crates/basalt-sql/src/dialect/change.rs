@@ -42,7 +42,7 @@ fn parse_on_duplicate(parser: &mut Parser) -> Result<OnDuplicate, ParserError> {
 }
 
 /// `column = expr, ..`
-fn parse_assignments(parser: &mut Parser) -> Result<Vec<(Name, Expr)>, ParserError> {
+pub(super) fn parse_assignments(parser: &mut Parser) -> Result<Vec<(Name, Expr)>, ParserError> {
     let mut assignments = vec![];
     loop {
         let name = Name::parse(parser)?;
@@ -56,11 +56,24 @@ fn parse_assignments(parser: &mut Parser) -> Result<Vec<(Name, Expr)>, ParserErr
 
 /// What follows UPDATE.
 pub(super) fn parse_update(parser: &mut Parser) -> Result<Statement, ParserError> {
+    if parser.accept("STATISTICS") {
+        return parse_statistics(parser);
+    }
     let table = Name::parse(parser)?;
     parser.expect("SET")?;
     let assignments = parse_assignments(parser)?;
     let filter = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
     Ok(Statement::Update(Box::new(Update { table, assignments, filter })))
+}
+
+/// What follows UPDATE STATISTICS.
+fn parse_statistics(parser: &mut Parser) -> Result<Statement, ParserError> {
+    let table = Name::parse(parser)?;
+    let _ = parser.accept("ALL") || parser.accept("COLUMNS") || parser.accept("INDEX");
+    if parser.accept("SET") {
+        parse_assignments(parser)?;
+    }
+    Ok(Statement::UpdateStatistics { table })
 }
 
 /// `(` opens the column list unless a query follows it.
@@ -73,7 +86,7 @@ fn at_column_list(parser: &Parser) -> bool {
             && matches!(word.value.as_str(), "SELECT" | "WITH" | "VALUES"))
 }
 
-fn parse_columns(parser: &mut Parser) -> Result<Vec<UpsertColumn>, ParserError> {
+pub(super) fn parse_columns(parser: &mut Parser) -> Result<Vec<UpsertColumn>, ParserError> {
     parser.expect_symbol("(")?;
     let mut columns = vec![parse_column(parser)?];
     while parser.accept_symbol(",") {
@@ -99,7 +112,7 @@ fn parse_rows(parser: &mut Parser) -> Result<Vec<Vec<Expr>>, ParserError> {
     Ok(rows)
 }
 
-fn parse_row(parser: &mut Parser) -> Result<Vec<Expr>, ParserError> {
+pub(super) fn parse_row(parser: &mut Parser) -> Result<Vec<Expr>, ParserError> {
     parser.expect_symbol("(")?;
     let mut row = vec![parse_expr(parser)?];
     while parser.accept_symbol(",") {

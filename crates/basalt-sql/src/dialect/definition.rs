@@ -6,10 +6,11 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::cursor::Cursor;
-use super::parse_expr;
+use super::index;
 use super::statement::{ColumnDef, CreateSequence, CreateTable, Name, OptionDef, Statement};
 use super::types::parse_type;
 use super::view::parse_create_view;
+use super::{parse_expr, parse_query};
 
 /// What follows CREATE.
 pub(super) fn parse_create(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -23,18 +24,24 @@ pub(super) fn parse_create(parser: &mut Parser) -> Result<Statement, ParserError
         let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
         return Ok(Statement::CreateSchema { name: parser.name_part()?, if_not_exists });
     }
+    if let Some(statement) = index::parse_create(parser)? {
+        return Ok(statement);
+    }
     let immutable = parser.accept("IMMUTABLE");
     if parser.accept("TABLE") {
         return parse_create_table(parser, immutable);
     }
-    parser.expected("TABLE, VIEW, SEQUENCE or SCHEMA", parser.peek_token())
+    parser.expected("TABLE, VIEW, INDEX, SEQUENCE or SCHEMA", parser.peek_token())
 }
 
 /// What follows DROP.
 pub(super) fn parse_drop(parser: &mut Parser) -> Result<Statement, ParserError> {
+    if parser.accept("INDEX") {
+        return index::parse_drop(parser);
+    }
     let kinds = ["TABLE", "VIEW", "SEQUENCE", "SCHEMA"];
     let Some(kind) = kinds.into_iter().find(|kind| parser.accept(kind)) else {
-        return parser.expected("TABLE, VIEW, SEQUENCE or SCHEMA", parser.peek_token());
+        return parser.expected("TABLE, VIEW, INDEX, SEQUENCE or SCHEMA", parser.peek_token());
     };
     let if_exists = parser.accept_all(&["IF", "EXISTS"]);
     if kind == "SCHEMA" {
@@ -51,10 +58,11 @@ pub(super) fn parse_drop(parser: &mut Parser) -> Result<Statement, ParserError> 
 fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement, ParserError> {
     let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
     let name = Name::parse(parser)?;
-    let (columns, primary_key) = parse_columns(parser)?;
+    let (columns, primary_key) = if parser.at("AS") { (vec![], None) } else { parse_columns(parser)? };
     parser.accept("NOVERIFY");
     let options = parse_options(parser)?;
     let split = parse_split(parser)?;
+    let query = if parser.accept("AS") { Some(parse_query(parser)?) } else { None };
     Ok(Statement::CreateTable(Box::new(CreateTable {
         name,
         if_not_exists,
@@ -63,6 +71,7 @@ fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement,
         primary_key,
         options,
         split,
+        query,
     })))
 }
 
@@ -113,7 +122,7 @@ fn parse_constraint(parser: &mut Parser) -> Result<KeyDef, ParserError> {
     Ok(key)
 }
 
-fn parse_sort_order(parser: &mut Parser) -> SortOrder {
+pub(super) fn parse_sort_order(parser: &mut Parser) -> SortOrder {
     if parser.accept("DESC") {
         return SortOrder::Desc;
     }
@@ -142,7 +151,7 @@ pub(super) fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError
 
 pub(super) fn parse_options(parser: &mut Parser) -> Result<Vec<OptionDef>, ParserError> {
     let mut options = vec![];
-    while matches!(&parser.peek_token_ref().token, Token::Word(_)) && !parser.at("SPLIT") {
+    while matches!(&parser.peek_token_ref().token, Token::Word(_)) && !parser.at_any(&["SPLIT", "AS"]) {
         let name = Name::parse(parser)?;
         parser.expect_symbol("=")?;
         let value = parse_option_value(parser)?;
@@ -164,7 +173,7 @@ fn parse_option_value(parser: &mut Parser) -> Result<String, ParserError> {
     }
 }
 
-fn parse_split(parser: &mut Parser) -> Result<bool, ParserError> {
+pub(super) fn parse_split(parser: &mut Parser) -> Result<bool, ParserError> {
     if !parser.accept_all(&["SPLIT", "ON"]) {
         return Ok(false);
     }

@@ -6,21 +6,15 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, Query, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator,
+    VisitMut, VisitorMut,
+};
 use datafusion::sql::sqlparser::parser::ParserError;
 
-/// Expands all row comparisons in a query.
-pub(super) fn expand_query(query: &mut Query) -> Result<(), ParserError> {
-    finish(query.visit(&mut Expander))
-}
-
-/// Expands all row comparisons in an expression.
-pub(super) fn expand_expr(expr: &mut Expr) -> Result<(), ParserError> {
-    finish(expr.visit(&mut Expander))
-}
-
-fn finish(flow: ControlFlow<String>) -> Result<(), ParserError> {
-    match flow {
+/// Expands all row comparisons in a query, an expression or a part of FROM.
+pub(super) fn expand(node: &mut impl VisitMut) -> Result<(), ParserError> {
+    match node.visit(&mut Expander) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(message) => Err(ParserError::ParserError(message)),
     }
@@ -32,7 +26,7 @@ impl VisitorMut for Expander {
     type Break = String;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
-        match expand(expr) {
+        match expanded(expr) {
             Ok(Some(expanded)) => *expr = expanded,
             Ok(None) => {}
             Err(message) => return ControlFlow::Break(message),
@@ -41,7 +35,7 @@ impl VisitorMut for Expander {
     }
 }
 
-fn expand(expr: &Expr) -> Result<Option<Expr>, String> {
+fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
     Ok(Some(match expr {
         Expr::BinaryOp { left, op, right } => match (row(left), row(right)) {
             (Some(left), Some(right)) => compare(left, op, right)?,
@@ -56,6 +50,10 @@ fn expand(expr: &Expr) -> Result<Option<Expr>, String> {
                 any = Some(join(any, BinaryOperator::Or, equal));
             }
             negate(any.ok_or("an IN list needs at least one value")?, *negated)
+        }
+        Expr::InSubquery { expr, subquery, negated } => {
+            let Some(left) = row(expr) else { return Ok(None) };
+            in_subquery(left, subquery, *negated)
         }
         Expr::Between { expr, negated, low, high } => {
             let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else {
@@ -88,6 +86,34 @@ fn compare(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Expr, S
         BinaryOperator::Gt | BinaryOperator::GtEq => lexicographic(left, &BinaryOperator::Gt, op, right),
         _ => return Err(format!("row values cannot be combined with {op}")),
     })
+}
+
+/// Whether such a row exists. NOT IN is true only if every row of the subquery is surely another.
+fn in_subquery(left: &[Expr], subquery: &Query, negated: bool) -> Expr {
+    let names: Vec<_> = (0..left.len()).map(|at| Ident::with_quote('"', format!("$V{at}"))).collect();
+    let alias = Ident::with_quote('"', "$of");
+    let column = |name: &Ident| Expr::CompoundIdentifier(vec![alias.clone(), name.clone()]);
+    let right: Vec<_> = names.iter().map(column).collect();
+    let equal = all_equal(left, &right);
+    let condition = if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal };
+    let mut query = parsed_exists();
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.selection = Some(condition);
+        if let Some(TableFactor::Derived { subquery: inner, alias: shown, .. }) =
+            select.from.first_mut().map(|table| &mut table.relation)
+        {
+            **inner = subquery.clone();
+            let columns = names.into_iter().map(|name| TableAliasColumnDef { name, data_type: None });
+            *shown = Some(TableAlias { explicit: true, name: alias, columns: columns.collect(), at: None });
+        }
+    }
+    Expr::Exists { subquery: Box::new(query), negated }
+}
+
+/// `SELECT 1 FROM (SELECT 1)`, to be filled in.
+fn parsed_exists() -> Query {
+    let tokens = super::tokens::tokenize("SELECT 1 FROM (SELECT 1)").expect("the text is well formed");
+    *super::parser_of(tokens).parse_query().expect("the text is a query")
 }
 
 fn all_equal(left: &[Expr], right: &[Expr]) -> Expr {

@@ -2,6 +2,7 @@
 //! Statements as read, before anything is looked up.
 
 use std::fmt;
+use std::sync::Arc;
 
 use basalt_model::{SortOrder, SqlType, TableName};
 use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr, Query};
@@ -9,6 +10,9 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::TokenMap;
 use super::cursor::Cursor;
+use super::index::IndexStatement;
+use super::merge::Merge;
+use crate::explain::Form;
 
 /// A statement with what surrounds it.
 #[derive(Debug, Clone)]
@@ -19,6 +23,10 @@ pub(crate) struct Parsed {
     pub(crate) hints: Vec<String>,
     /// Where names stand in the text.
     pub(crate) tokens: TokenMap,
+    /// Its text.
+    pub(crate) text: Arc<str>,
+    /// How many values its parameters need.
+    pub(crate) parameters: usize,
 }
 
 /// One statement.
@@ -32,6 +40,10 @@ pub(crate) enum Statement {
     Delete(Box<Delete>),
     /// UPDATE.
     Update(Box<Update>),
+    /// MERGE.
+    Merge(Box<Merge>),
+    /// UPDATE STATISTICS.
+    UpdateStatistics { table: Name },
     /// TRUNCATE TABLE.
     Truncate { table: Name },
     /// CREATE TABLE.
@@ -44,6 +56,8 @@ pub(crate) enum Statement {
     DropView { name: Name, if_exists: bool, cascade: bool },
     /// ALTER TABLE and ALTER VIEW.
     Alter(Box<Alter>),
+    /// CREATE, DROP, ALTER and CHECK INDEX.
+    Index(IndexStatement),
     /// CREATE SCHEMA.
     CreateSchema { name: String, if_not_exists: bool },
     /// DROP SCHEMA.
@@ -55,9 +69,11 @@ pub(crate) enum Statement {
     /// DROP SEQUENCE.
     DropSequence { name: Name, if_exists: bool },
     /// EXPLAIN.
-    Explain { analyze: bool, verbose: bool, statement: Box<Statement> },
+    Explain { form: Form, statement: Box<Statement> },
     /// SHOW TABLES.
     ShowTables { schema: Option<String>, like: Option<String> },
+    /// SHOW SCHEMAS.
+    ShowSchemas { like: Option<String> },
     /// DESCRIBE.
     Describe { table: Name },
 }
@@ -70,7 +86,11 @@ impl Statement {
             name.schema.get_or_insert_with(|| schema.to_owned());
         };
         match self {
-            Self::Query(_) | Self::CreateSchema { .. } | Self::DropSchema { .. } | Self::Use { .. } => {}
+            Self::ShowSchemas { .. }
+            | Self::Query(_)
+            | Self::CreateSchema { .. }
+            | Self::DropSchema { .. }
+            | Self::Use { .. } => {}
             Self::ShowTables { schema: shown, .. } => {
                 shown.get_or_insert_with(|| schema.to_owned());
             }
@@ -81,6 +101,7 @@ impl Statement {
             }
             Self::Upsert(Upsert { table, .. })
             | Self::Truncate { table }
+            | Self::UpdateStatistics { table }
             | Self::Describe { table }
             | Self::DropTable { name: table, .. }
             | Self::DropView { name: table, .. }
@@ -88,8 +109,10 @@ impl Statement {
             | Self::CreateSequence(CreateSequence { name: table, .. }) => qualify(table),
             Self::Update(update) => qualify(&mut update.table),
             Self::Delete(delete) => qualify(&mut delete.table),
+            Self::Merge(merge) => qualify(&mut merge.table),
             Self::CreateTable(table) => qualify(&mut table.name),
             Self::Alter(alter) => qualify(&mut alter.name),
+            Self::Index(index) => qualify(&mut index.table),
         }
     }
 
@@ -99,6 +122,7 @@ impl Statement {
             Self::CreateTable(table) => Some(&table.name),
             Self::CreateView(view) => Some(&view.name),
             Self::Alter(alter) => Some(&alter.name),
+            Self::Index(index) => Some(&index.table),
             Self::Truncate { table: name }
             | Self::DropTable { name, .. }
             | Self::DropView { name, .. }
@@ -226,6 +250,8 @@ pub(crate) struct CreateTable {
     pub(crate) options: Vec<OptionDef>,
     /// SPLIT ON was written.
     pub(crate) split: bool,
+    /// AS SELECT: where columns and rows come from.
+    pub(crate) query: Option<Box<Query>>,
 }
 
 /// CREATE VIEW.

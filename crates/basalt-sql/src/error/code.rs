@@ -78,6 +78,10 @@ codes! {
     VARBINARY_IN_KEY = 1005, "42J03";
     /// A column that comes to a key later and is not nullable.
     APPENDED_KEY = 1006, "42J04";
+    /// An expression that may have another value each time, in an index.
+    NOT_DETERMINISTIC = 521, "42898";
+    /// No such index.
+    INDEX_NOT_FOUND = 1042, "42M06";
     /// A NOT NULL column outside the key, or a column twice in the key.
     INVALID_NOT_NULL = 1007, "42K01";
     /// A table or view that others are over.
@@ -122,6 +126,12 @@ codes! {
     SEQUENCE_BULK_CYCLE = 1216, "42Z16";
     /// ON DUPLICATE KEY UPDATE of a key column.
     KEY_UPDATED = 1218, "42Z18";
+    /// A value for a parameter that the statement does not have.
+    PARAMETER_INDEX = 2003, "INT04";
+    /// A parameter without a value.
+    PARAMETER_UNBOUND = 2004, "INT05";
+    /// The statement took longer than it may.
+    TIMED_OUT = 6000, "TIM01";
     /// No such function.
     FUNCTION_NOT_FOUND = 6001, "42F01";
 }

@@ -101,13 +101,20 @@ fn lower_first(text: &str) -> String {
 
 pub(super) fn store(error: basalt_store::Error) -> SqlError {
     use basalt_store::Error as Store;
+    if let Store::IndexRefusal { source, .. } = &error
+        && let Some(refusal) = source.downcast_ref::<SqlError>()
+    {
+        return copied(refusal);
+    }
     let text = chain(&error);
     let translated = match &error {
         Store::NoSuchTable { .. } => SqlError::coded(code::TABLE_NOT_FOUND, text),
         Store::TableExists { .. } => SqlError::coded(code::TABLE_EXISTS, text),
-        Store::ReadOnly | Store::NoSuchFamily { .. } | Store::Invalid(_) | Store::Mutation(_) => {
-            SqlError::statement(text)
-        }
+        Store::ReadOnly
+        | Store::UnkeptIndex { .. }
+        | Store::NoSuchFamily { .. }
+        | Store::Invalid(_)
+        | Store::Mutation(_) => SqlError::statement(text),
         Store::Corrupt(_) | Store::NotADatabase { .. } | Store::NewerFormat { .. } => {
             SqlError::new(ErrorKind::Damaged, text)
         }
@@ -179,17 +186,20 @@ fn external(inner: Box<dyn Error + Send + Sync>) -> SqlError {
     }
 }
 
+/// An error that can only be looked at, without what caused it.
+fn copied(found: &SqlError) -> SqlError {
+    let mut copy = SqlError::new(found.kind(), found.message());
+    copy.details.code = found.code();
+    copy.details.position = found.position();
+    copy.details.suggestion = found.suggestion().map(str::to_owned);
+    copy
+}
+
 /// Errors shared by several partitions can only be looked at.
 fn shared(error: &DataFusionError, tokens: &TokenMap) -> SqlError {
     match error {
         DataFusionError::External(inner) => match inner.downcast_ref::<SqlError>() {
-            Some(found) => {
-                let mut copy = SqlError::new(found.kind(), found.message());
-                copy.details.code = found.code();
-                copy.details.position = found.position();
-                copy.details.suggestion = found.suggestion().map(str::to_owned);
-                copy
-            }
+            Some(found) => copied(found),
             None => SqlError::new(ErrorKind::Storage, chain(inner.as_ref())),
         },
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => shared(inner, tokens),

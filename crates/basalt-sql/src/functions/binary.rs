@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
-use super::plain::{Plain, count};
+use super::plain::{Plain, count, is_text};
 
 /// The call that stands for ENCODE(n, 'BASE62').
 pub(crate) const BASE62: &str = "$base62";
@@ -53,8 +53,29 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
                 })
             },
         ),
+        Plain::function("octet_length", coerce_octets, |_| DataType::Int32, octets),
         Plain::function(BASE62, coerce_base62, |_| DataType::Utf8, run_base62),
     ]
+}
+
+fn coerce_octets(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {
+    count(name, found, 1, 1)?;
+    match &found[0] {
+        text if is_text(text) => Ok(vec![DataType::Utf8]),
+        DataType::Binary | DataType::BinaryView | DataType::LargeBinary | DataType::FixedSizeBinary(_) => {
+            Ok(vec![DataType::Binary])
+        }
+        other => plan_err!("OCTET_LENGTH takes texts and binary values, not {other}"),
+    }
+}
+
+fn octets(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let values = column(args, 0)?;
+    let lengths: Int32Array = match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().iter().map(|text| Some(text?.len() as i32)).collect(),
+        _ => values.as_binary::<i32>().iter().map(|bytes| Some(bytes?.len() as i32)).collect(),
+    };
+    Ok(ColumnarValue::Array(Arc::new(lengths)))
 }
 
 /// A binary value and whole numbers.

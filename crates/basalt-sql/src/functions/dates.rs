@@ -19,8 +19,10 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, ScalarFunctio
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::calendar::date_time;
-use super::date_format::{DateFormat, nanos, offset_minutes};
+use super::date_format::{DateFormat, nanos};
+use super::number_text;
 use super::plain::{Plain, constant_text, count, texts};
+use super::zones::Zone;
 
 const MILLIS: DataType = DataType::Timestamp(TimeUnit::Millisecond, None);
 const NANOS: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
@@ -46,9 +48,6 @@ pub(crate) fn to_char() -> ScalarUDF {
         count(name, found, 1, 2)?;
         if !found[0].is_numeric() && !matches!(found[0], DataType::Timestamp(..) | DataType::Null) {
             return plan_err!("TO_CHAR takes dates and numbers, not {}", found[0]);
-        }
-        if matches!(found, [number, _] if number.is_numeric()) {
-            return plan_err!("TO_CHAR of a number takes no pattern yet");
         }
         Ok([&found[..1], &vec![DataType::Utf8; found.len() - 1]].concat())
     };
@@ -103,15 +102,11 @@ fn to_instant(args: &ScalarFunctionArgs, wanted: &DataType) -> Result<ColumnarVa
         Some(Ok(format)) => Some(format),
         Some(Err(error)) => return exec_err!("{error}"),
     };
-    let zone = constant_text(args, 2, "a time zone")?;
-    let offset = match zone.as_deref().map(offset_minutes) {
-        None => 0,
-        Some(Some(minutes)) => i128::from(minutes) * 60_000_000_000,
-        Some(None) => {
-            return exec_err!(
-                "time zone {} is not supported; write it as GMT+01:00",
-                zone.unwrap_or_default()
-            );
+    let zone = match constant_text(args, 2, "a time zone")?.map(|name| (Zone::named(&name), name)) {
+        None => None,
+        Some((Some(zone), _)) => Some(zone),
+        Some((None, name)) => {
+            return exec_err!("there is no time zone {name}; write Europe/Berlin or GMT+01:00");
         }
     };
     let millis = *wanted == MILLIS;
@@ -122,7 +117,7 @@ fn to_instant(args: &ScalarFunctionArgs, wanted: &DataType) -> Result<ColumnarVa
             None => parse_instant(text),
         };
         let Some(nanos) = parsed else { return exec_err!("'{text}' is no date") };
-        let nanos = nanos - offset;
+        let nanos = nanos - zone.map_or(0, |zone| zone_nanos(zone, nanos));
         let instant = if millis { nanos.div_euclid(1_000_000) } else { nanos };
         match i64::try_from(instant) {
             Ok(instant) => Ok(Some(instant)),
@@ -131,6 +126,12 @@ fn to_instant(args: &ScalarFunctionArgs, wanted: &DataType) -> Result<ColumnarVa
     });
     let instants: Int64Array = instants.collect::<Result<_>>()?;
     Ok(ColumnarValue::Array(cast(&(Arc::new(instants) as ArrayRef), wanted)?))
+}
+
+/// Between UTC and the clock of a zone that shows this time.
+fn zone_nanos(zone: Zone, clock_nanos: i128) -> i128 {
+    let clock = i64::try_from(clock_nanos.div_euclid(1_000_000)).ok().and_then(date_time);
+    clock.map_or(0, |clock| i128::from(zone.offset_of_clock(clock)) * 1_000_000_000)
 }
 
 /// Nanoseconds since 1970 of a text without a pattern: a date, then perhaps time, fraction and offset; or a time alone.
@@ -154,7 +155,7 @@ fn run_to_char(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     const STANDARD: &str = "yyyy-MM-dd HH:mm:ss.SSS";
     let values = args.args[0].to_array(args.number_rows)?;
     if !matches!(values.data_type(), DataType::Timestamp(..)) {
-        return Ok(ColumnarValue::Array(cast(&values, &DataType::Utf8)?));
+        return number_text::to_char(args, &values);
     }
     let pattern = constant_text(args, 1, "a date pattern")?;
     let format = match DateFormat::new(pattern.as_deref().unwrap_or(STANDARD)) {

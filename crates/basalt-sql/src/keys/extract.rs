@@ -16,6 +16,20 @@ pub(super) fn scan(schema: &TableSchema, filters: &[Expr]) -> Option<Composed> {
     conjunction(schema, filters.iter().collect())
 }
 
+/// How many of the leading key columns have a single value.
+pub(super) fn fixed_columns(schema: &TableSchema, filters: &[Expr]) -> usize {
+    let mut fixed = vec![false; schema.key.len()];
+    let mut conjuncts: Vec<&Expr> = filters.iter().collect();
+    while let Some(expr) = conjuncts.pop() {
+        if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = expr {
+            conjuncts.extend([left.as_ref(), right.as_ref()]);
+        } else if let Some((column, domain)) = column_domain(schema, expr) {
+            fixed[column] |= domain.is_points() && domain.len() == 1;
+        }
+    }
+    fixed.iter().take_while(|fixed| **fixed).count()
+}
+
 fn conjunction(schema: &TableSchema, mut conjuncts: Vec<&Expr>) -> Option<Composed> {
     let mut domains: Vec<Option<Domain>> = vec![None; schema.key.len()];
     let mut disjunctions = vec![];

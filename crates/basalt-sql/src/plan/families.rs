@@ -8,7 +8,11 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, TableFactor, VisitMut, VisitorMut};
+use basalt_model::schema::ColumnRef;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, TableFactor,
+    VisitMut, VisitorMut,
+};
 
 use super::Planning;
 use crate::dialect::Name;
@@ -23,7 +27,7 @@ pub(super) fn resolve(query: &mut Query, planning: &Planning) {
 }
 
 /// Rewrites the columns of an expression over one table.
-pub(super) fn resolve_expr(expr: &mut Expr, table: &Arc<BasaltTable>) {
+pub(crate) fn resolve_expr(expr: &mut Expr, table: &Arc<BasaltTable>) {
     let names = HashSet::from([table.descriptor.name.name.clone()]);
     let _ = expr.visit(&mut Rewriter { names, tables: vec![Arc::clone(table)] });
 }
@@ -64,8 +68,39 @@ struct Rewriter {
     tables: Vec<Arc<BasaltTable>>,
 }
 
+impl Rewriter {
+    /// `family.*` as the columns of the family; anything else as it is.
+    fn expanded(&self, item: SelectItem) -> Vec<SelectItem> {
+        let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = &item
+        else {
+            return vec![item];
+        };
+        let [ObjectNamePart::Identifier(family)] = name.0.as_slice() else { return vec![item] };
+        if self.names.contains(&family.value) {
+            return vec![item];
+        }
+        let columns = self.tables.iter().flat_map(|table| {
+            let schema = table.table_schema();
+            let in_family = schema.declared_order().iter().filter(move |column| match column {
+                ColumnRef::Key(_) => false,
+                ColumnRef::Column(index) => schema.columns[*index].family == family.value,
+            });
+            in_family.map(move |&column| Ident::with_quote('"', schema.display_name(column)))
+        });
+        let columns: Vec<_> =
+            columns.map(|column| SelectItem::UnnamedExpr(Expr::Identifier(column))).collect();
+        if columns.is_empty() { vec![item] } else { columns }
+    }
+}
+
 impl VisitorMut for Rewriter {
     type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let items = std::mem::take(&mut select.projection);
+        select.projection = items.into_iter().flat_map(|item| self.expanded(item)).collect();
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         let Expr::CompoundIdentifier(parts) = expr else { return ControlFlow::Continue(()) };

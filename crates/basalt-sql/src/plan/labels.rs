@@ -17,6 +17,24 @@ const MARK: char = '\u{1}';
 /// Marks repeated labels in all select lists of a query.
 pub(super) fn make_unique(query: &mut Query) {
     let _ = query.visit(&mut Marker);
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        mark_beside_wildcard(select);
+    }
+}
+
+/// `SELECT v, t.*` has V twice. Nothing refers to the columns of the outermost list, so those that are listed by name give way.
+fn mark_beside_wildcard(select: &mut Select) {
+    let is_wildcard =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    if !select.projection.iter().any(is_wildcard) {
+        return;
+    }
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        if let SelectItem::UnnamedExpr(expr @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) = item {
+            let alias = Ident::with_quote('"', format!("{}{MARK}*{at}", label(expr)));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
 }
 
 struct Marker;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tables that list what the database has: INFORMATION_SCHEMA.SCHEMATA, TABLES and COLUMNS, and SYSTEM.CATALOG with
-//! the columns of Phoenix's that have a meaning here. They are made for each statement that reads them.
+//! Tables that list what the database has: INFORMATION_SCHEMA.SCHEMATA, TABLES, COLUMNS and INDEXES, SYSTEM.CATALOG with
+//! the columns of Phoenix's that have a meaning here. What changes all the time is in [`state`]. They are made for each statement that reads them.
+
+mod state;
 
 use std::sync::Arc;
 
+use basalt_model::index::IndexSource;
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{SortOrder, TableName, TableSchema};
@@ -23,7 +26,11 @@ pub(super) fn find(planning: &Planning, name: &TableName) -> PlanResult<Option<A
         ("INFORMATION_SCHEMA", "SCHEMATA") => schemata(planning)?,
         ("INFORMATION_SCHEMA", "TABLES") => tables(planning)?,
         ("INFORMATION_SCHEMA", "COLUMNS") => columns(planning, &INFORMATION_COLUMNS)?,
+        ("INFORMATION_SCHEMA", "INDEXES") => indexes(planning)?,
         ("SYSTEM", "CATALOG") => columns(planning, &CATALOG_COLUMNS)?,
+        ("SYSTEM", "QUERIES") => state::queries(planning)?,
+        ("SYSTEM", "METRICS") => state::metrics(planning)?,
+        ("SYSTEM", "TABLE_STATS") => state::table_stats(planning)?,
         _ => return Ok(None),
     };
     let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
@@ -62,7 +69,8 @@ fn listed(planning: &Planning) -> Result<Vec<Listed>, SqlError> {
     for (_, table) in database.tables() {
         let views = View::all(&table)?;
         if views.iter().all(|view| view.name != table.name) {
-            listed.push(Listed { name: table.name.clone(), kind: "TABLE", schema: table.schema.clone() });
+            let kind = if table.index.is_some() { "INDEX" } else { "TABLE" };
+            listed.push(Listed { name: table.name.clone(), kind, schema: table.schema.clone() });
         }
         for view in views {
             let schema = catalog::find(database, &view.name)?.descriptor.schema.clone();
@@ -80,6 +88,43 @@ fn tables(planning: &Planning) -> PlanResult<RecordBatch> {
         ("TABLE_NAME", texts(listed.iter().map(|table| Some(table.name.name.clone())))),
         ("TABLE_TYPE", texts(listed.iter().map(|table| Some(table.kind.to_owned())))),
     ])
+}
+
+fn indexes(planning: &Planning) -> PlanResult<RecordBatch> {
+    let mut rows: [Vec<Option<String>>; 9] = Default::default();
+    for (_, table) in planning.engine.database().tables() {
+        let Some(index) = &table.index else { continue };
+        let parts = index.parts.iter().map(|part| match &part.source {
+            IndexSource::Column(_, name) => name.clone(),
+            IndexSource::Expression(text) => text.clone(),
+        });
+        let included = index.copies.iter().filter(|copy| copy.family.is_some()).map(|copy| copy.name.clone());
+        let list = |names: Vec<String>| Some(names.join(", ")).filter(|names| !names.is_empty());
+        let values = [
+            schema_name(&index.on.namespace),
+            Some(index.on.name.clone()),
+            Some(table.name.name.clone()),
+            Some(if index.local { "LOCAL" } else { "GLOBAL" }.to_owned()),
+            Some(if index.unique { "YES" } else { "NO" }.to_owned()),
+            Some(index.state.name().to_owned()),
+            list(parts.collect()),
+            list(included.collect()),
+            index.condition.clone(),
+        ];
+        rows.iter_mut().zip(values).for_each(|(rows, value)| rows.push(value));
+    }
+    let names = [
+        "TABLE_SCHEMA",
+        "TABLE_NAME",
+        "INDEX_NAME",
+        "INDEX_TYPE",
+        "IS_UNIQUE",
+        "STATE",
+        "VALUES",
+        "INCLUDED",
+        "CONDITION",
+    ];
+    batch(names.into_iter().zip(rows.map(texts)).collect())
 }
 
 /// What the two listings of columns call their parts.

@@ -50,13 +50,18 @@ impl VisitorMut for Phrases {
         {
             value.value = Value::Null;
         }
-        let rewritten = quantified(expr).or_else(|| aggregates::rewrite(expr)).or_else(|| coded(expr));
-        let rewritten = rewritten.or_else(|| renamed(expr));
-        if let Some(rewritten) = rewritten {
+        if matches!(expr, Expr::Function(_) | Expr::AnyOp { .. } | Expr::AllOp { .. })
+            && let Some(rewritten) = reworded(&dialect::printable(expr))
+        {
             *expr = rewritten;
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The expression in the planner's words, if it has others.
+fn reworded(expr: &Expr) -> Option<Expr> {
+    quantified(expr).or_else(|| aggregates::rewrite(expr)).or_else(|| coded(expr)).or_else(|| renamed(expr))
 }
 
 /// `ENCODE(n, 'BASE62')`, which is not among the planner's formats; their names are in lower case there.
@@ -72,6 +77,12 @@ fn coded(expr: &Expr) -> Option<Expr> {
     };
     let Value::SingleQuotedString(format) = &format.value else { return None };
     let text = match (function.name.to_string().as_str(), format.to_lowercase()) {
+        ("ENCODE_BINARY", lower) if matches!(lower.as_str(), "hex" | "base64") => {
+            format!("ENCODE({value}, '{lower}')")
+        }
+        ("DECODE_BINARY", lower) if matches!(lower.as_str(), "hex" | "base64") => {
+            format!("DECODE({value}, '{lower}')")
+        }
         ("ENCODE", lower) if lower == "base62" => format!("\"{BASE62}\"({value})"),
         (name @ ("ENCODE" | "DECODE"), lower) if lower != *format => format!("{name}({value}, '{lower}')"),
         _ => return None,
@@ -79,12 +90,14 @@ fn coded(expr: &Expr) -> Option<Expr> {
     dialect::parse_condition(&text).ok()
 }
 
-/// LOG(n, base), which the planner takes the other way round, and SIGN, which has another name there.
+/// LOG(n, base), which the planner takes the other way round, SIGN, which has another name there, and INVERT.
 fn renamed(expr: &Expr) -> Option<Expr> {
     let Expr::Function(function) = expr else { return None };
     let FunctionArguments::List(list) = &function.args else { return None };
     let text = match (function.name.to_string().as_str(), list.args.as_slice()) {
         ("LOG", [n, base]) => format!("LOG({base}, {n})"),
+        // The order in which values lie in a key is not a property of values here.
+        ("INVERT", [x]) => format!("({x})"),
         ("SIGN", [n]) => format!("CAST(SIGNUM({n}) AS INTEGER)"),
         _ => return None,
     };

@@ -11,12 +11,12 @@ use std::task::Poll;
 
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
-use basalt_model::{KeyRange, SortOrder, SqlType, TableDescriptor, TableId, TableSchema};
+use basalt_model::{KeyRange, SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
 use basalt_store::Snapshot;
 use basalt_store::read::{ReadCounters, RowBatch, RowRequest, RowScan};
 use bytes::Bytes;
 use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
@@ -25,7 +25,9 @@ use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr, RangePartitioning,
+};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::filter_pushdown::{
@@ -39,7 +41,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::stream;
 
-use super::BATCH_ROWS;
+use super::aligned;
 use super::filter::{self, Filter};
 use super::partition::{self, Partition};
 use crate::error::SqlError;
@@ -61,9 +63,13 @@ pub(super) struct Spec {
     pub(super) skip: usize,
     pub(super) limit: Option<usize>,
     pub(super) partitions_max: usize,
+    /// Rows per batch, at most.
+    pub(super) batch_rows: usize,
     pub(super) rows_estimate: u64,
     pub(super) rows_exact: Option<u64>,
     pub(super) progress: Arc<Progress>,
+    /// Why no index is read, for EXPLAIN.
+    pub(super) note: Option<String>,
 }
 
 /// A scan of a table, cut into partitions.
@@ -81,16 +87,13 @@ pub(crate) struct BasaltScan {
 
 impl BasaltScan {
     pub(super) fn try_new(spec: Spec) -> std::result::Result<Self, basalt_store::Error> {
-        let (partitions, segments) = cut(&spec)?;
+        let (mut partitions, segments) = cut(&spec)?;
         let ordering = key_ordering(table_schema(&spec.descriptor), &spec.columns);
+        let partitioning = partitioning(&spec, &mut partitions, ordering.as_deref());
         let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), ordering);
-        let properties = PlanProperties::new(
-            equivalences,
-            Partitioning::UnknownPartitioning(partitions.len()),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        )
-        .with_scheduling_type(SchedulingType::Cooperative);
+        let properties =
+            PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
+                .with_scheduling_type(SchedulingType::Cooperative);
         Ok(Self {
             spec: Arc::new(spec),
             hints: vec![],
@@ -99,6 +102,11 @@ impl BasaltScan {
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The table that is read.
+    pub(crate) fn table_name(&self) -> &TableName {
+        &self.spec.descriptor.name
     }
 
     /// Rows that the plan may count on, estimated.
@@ -117,6 +125,25 @@ impl BasaltScan {
         self.spec.limit.map_or(rows, |limit| rows.min(limit))
     }
 
+    fn read(&self, partition: usize, short: bool) -> Result<SendableRecordBatchStream> {
+        let counters = Counters::new(&self.metrics, partition);
+        let partition = self.partitions[partition].clone();
+        let reader = Reader::open(&self.spec, self.hints.clone(), partition, short, counters)?;
+        let batches = stream::unfold(Some(reader), |reader| async {
+            let mut reader = reader?;
+            loop {
+                match reader.next() {
+                    Ok(Some(batch)) if batch.num_rows() == 0 => let_others_run().await,
+                    Ok(Some(batch)) => return Some((Ok(batch), Some(reader))),
+                    Ok(None) => return None,
+                    Err(error) => return Some((Err(error), None)),
+                }
+            }
+        });
+        let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.spec.schema), Box::pin(batches));
+        Ok(Box::pin(cooperative(rows)))
+    }
+
     /// The same scan without its first rows, and with no more than `limit`, in one partition; `None` if it has a
     /// condition, or a limit of its own.
     pub(crate) fn skipping(&self, skip: usize, limit: Option<usize>) -> Option<Self> {
@@ -131,6 +158,22 @@ impl BasaltScan {
         Self::try_new(spec).ok()
     }
 }
+
+/// The rows of a partition in short form, if the plan is a scan: see [`basalt_sql_operators::ShortSource`].
+pub(crate) fn in_short_form(
+    plan: &dyn ExecutionPlan,
+    partition: usize,
+) -> Option<Result<SendableRecordBatchStream>> {
+    plan.downcast_ref::<BasaltScan>().map(|scan| scan.read(partition, true))
+}
+
+/// Memory of a row, about.
+fn row_bytes(schema: &Schema) -> usize {
+    schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT_BYTES)).sum()
+}
+
+/// Memory of a value of no fixed width, guessed.
+const TEXT_BYTES: usize = 32;
 
 /// Of so many rows a condition is guessed to leave one.
 const FILTERED_SHARE: usize = 5;
@@ -154,6 +197,22 @@ fn cut(spec: &Spec) -> std::result::Result<(Vec<Partition>, usize), basalt_store
         partitions.push(Partition::default());
     }
     Ok((partitions, count))
+}
+
+/// How the rows lie in the partitions, which are cut anew for it where that says more.
+fn partitioning(
+    spec: &Spec,
+    partitions: &mut Vec<Partition>,
+    ordering: Option<&[PhysicalSortExpr]>,
+) -> Partitioning {
+    if let (Access::Full, Some([first, ..]), 2..) = (&spec.access.access, ordering, partitions.len())
+        && let Some(splits) = aligned::align(partitions, table_schema(&spec.descriptor))
+        && let Some(ordering) = LexOrdering::new([first.clone()])
+        && let Ok(ranges) = RangePartitioning::try_new(ordering, splits)
+    {
+        return Partitioning::Range(ranges);
+    }
+    Partitioning::UnknownPartitioning(partitions.len())
 }
 
 /// The order of the rows of a partition: the leading key columns, as far as they are read.
@@ -196,6 +255,9 @@ impl DisplayAs for BasaltScan {
         }
         for hint in &self.hints {
             write!(f, ", hint={hint}")?;
+        }
+        if let Some(note) = &spec.note {
+            write!(f, ", index={note}")?;
         }
         if spec.skip > 0 {
             write!(f, ", skip={}", spec.skip)?;
@@ -269,22 +331,7 @@ impl ExecutionPlan for BasaltScan {
     }
 
     fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let partition_spec = self.partitions[partition].clone();
-        let counters = Counters::new(&self.metrics, partition);
-        let reader = Reader::open(&self.spec, self.hints.clone(), partition_spec, counters)?;
-        let batches = stream::unfold(Some(reader), |reader| async {
-            let mut reader = reader?;
-            loop {
-                match reader.next() {
-                    Ok(Some(batch)) if batch.num_rows() == 0 => let_others_run().await,
-                    Ok(Some(batch)) => return Some((Ok(batch), Some(reader))),
-                    Ok(None) => return None,
-                    Err(error) => return Some((Err(error), None)),
-                }
-            }
-        });
-        let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.spec.schema), Box::pin(batches));
-        Ok(Box::pin(cooperative(rows)))
+        self.read(partition, false)
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -297,7 +344,6 @@ impl ExecutionPlan for BasaltScan {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let share = if args.partition().is_some() { self.partitions.len().max(1) } else { 1 };
-        let bytes: u64 = self.partitions.iter().map(|partition| partition.bytes).sum();
         let Spec { filter, skip, limit, rows_exact, .. } = &*self.spec;
         let all = matches!(self.spec.access.access, Access::Full) && filter.is_none() && *skip == 0;
         let num_rows = match rows_exact {
@@ -308,7 +354,7 @@ impl ExecutionPlan for BasaltScan {
         };
         Ok(Arc::new(Statistics {
             num_rows,
-            total_byte_size: Precision::Inexact(bytes as usize / share),
+            total_byte_size: Precision::Inexact(self.rows_estimate() / share * row_bytes(&self.spec.schema)),
             column_statistics: vec![ColumnStatistics::new_unknown(); self.spec.schema.fields().len()],
         }))
     }
@@ -388,6 +434,7 @@ impl Reader {
         spec: &Arc<Spec>,
         hints: Vec<Arc<dyn PhysicalExpr>>,
         partition: Partition,
+        short: bool,
         counters: Counters,
     ) -> std::result::Result<Self, SqlError> {
         spec.progress.enter("reading");
@@ -402,7 +449,8 @@ impl Reader {
                     columns: spec.columns.clone(),
                     condition: filter::condition(spec.filter.as_ref(), hints, &spec.columns, &schema),
                     skip: spec.skip as u64,
-                    batch_rows: BATCH_ROWS.min(rows_left.max(1)),
+                    short,
+                    batch_rows: spec.batch_rows.min(rows_left.max(1)),
                 };
                 let scan = spec.snapshot.rows(spec.id, &schema, request, partition.ranges)?;
                 Source::Ranges { scan: Box::new(scan), before: Read::default() }
@@ -423,7 +471,7 @@ impl Reader {
             Source::Points { next } => {
                 let Access::Points(keys) = &self.spec.access.access else { return Ok(None) };
                 let from = *next;
-                *next = keys.len().min(from + BATCH_ROWS);
+                *next = keys.len().min(from + self.spec.batch_rows);
                 if from == keys.len() { None } else { Some(look_up(&self.spec, &keys[from..*next])?) }
             }
         };
@@ -455,7 +503,7 @@ impl Reader {
 }
 
 /// Reads rows one by one through bloom filters and index, without a scan.
-fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
+pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
     let more = spec.filter.as_ref().map(|filter| filter.more.as_slice()).unwrap_or_default();
     let columns = [&spec.columns, more].concat();
     let mut decoder = RowDecoder::of_columns(table_schema(&spec.descriptor), &columns);

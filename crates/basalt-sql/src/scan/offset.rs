@@ -14,7 +14,7 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 
-use super::{BATCH_ROWS, BasaltScan};
+use super::BasaltScan;
 
 /// Moves an OFFSET into the scan below it. The scan then has one partition: what comes behind the offset is read by one
 /// thread, so this is for offsets that are larger than what is read behind them.
@@ -25,12 +25,12 @@ impl PhysicalOptimizerRule for OffsetInScan {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let moved = |plan: Arc<dyn ExecutionPlan>| {
             let below = plan.downcast_ref::<GlobalLimitExec>().and_then(|limit| {
                 let (skip, fetch) = (limit.skip(), limit.fetch()?);
-                let worth_it = skip >= BATCH_ROWS && skip >= fetch;
+                let worth_it = skip >= config.execution.batch_size.get() && skip >= fetch;
                 worth_it.then(|| without_first(limit.input(), skip, fetch)).flatten()
             });
             Ok(below.map_or_else(|| Transformed::no(plan), Transformed::yes))

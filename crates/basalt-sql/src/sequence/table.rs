@@ -79,6 +79,7 @@ fn descriptor() -> TableDescriptor {
         }],
         schema: Some(schema),
         attributes: Default::default(),
+        index: None,
     }
 }
 

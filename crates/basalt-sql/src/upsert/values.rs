@@ -71,8 +71,7 @@ pub(super) fn upsert_values(
     if let Some(on_duplicate) = on_duplicate {
         return duplicate::write(planning, table, on_duplicate, &mut assembler, &arrays, count);
     }
-    let mut writer =
-        RowWriter::new(planning.engine.database().clone(), table.id, Arc::clone(&planning.progress));
+    let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     assembler.add(&arrays, count, writer.batch()).map_err(|refusal| refusal.into_error(0, count == 1))?;
     writer.added(count as u64)?;
     writer.finish()

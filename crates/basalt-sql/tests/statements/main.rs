@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What needs more than text in and text out: large statements, little memory, several sessions, cancelling.
 
+mod aggregates;
 mod conditions;
+mod indexes;
+mod parameters;
+mod points;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One sorted run of cells written as files of bounded size, cut between rows.
 
+use std::sync::Arc;
+
 use basalt_model::{CellRef, Seq};
+use bytes::Bytes;
 
 use crate::Result;
 use crate::new_file::{FamilyTarget, FinishedFile, NewFile};
@@ -17,6 +20,10 @@ pub(crate) struct RunWriter {
     /// The next row begins a new file.
     cut: bool,
     file_bytes_max: u64,
+    /// First rows of regions: a file ends before each.
+    bounds: Arc<[Bytes]>,
+    /// The first of them behind the current file's first row.
+    next_bound: Option<Bytes>,
     seqs: (Seq, Seq),
     current: Option<NewFile>,
     finished: Vec<FinishedFile>,
@@ -26,8 +33,23 @@ pub(crate) struct RunWriter {
 impl RunWriter {
     /// Files go to `target`; their cells come from the commits `seqs` (first and last).
     pub(crate) fn new(target: FamilyTarget, with_seq: bool, file_bytes_max: u64, seqs: (Seq, Seq)) -> Self {
-        let (current, finished) = (None, Vec::new());
-        Self { target, with_seq, cut: false, file_bytes_max, seqs, current, finished, bytes_finished: 0 }
+        Self {
+            target,
+            with_seq,
+            cut: false,
+            file_bytes_max,
+            bounds: Arc::default(),
+            next_bound: None,
+            seqs,
+            current: None,
+            finished: Vec::new(),
+            bytes_finished: 0,
+        }
+    }
+
+    /// The same, of several regions, whose first rows these are.
+    pub(crate) fn over_regions(self, bounds: Arc<[Bytes]>) -> Self {
+        Self { bounds, ..self }
     }
 
     /// Cells from the next row on may have tags. Files with tags spend two bytes on every cell, so a run has
@@ -38,11 +60,18 @@ impl RunWriter {
     }
 
     /// Must be called before the first cell of every row: files end between rows.
-    pub(crate) fn begin_row(&mut self) -> Result<()> {
-        let full = |file: &NewFile| file.size_so_far() >= self.file_bytes_max;
+    pub(crate) fn begin_row(&mut self, row: &[u8]) -> Result<()> {
+        let full = |file: &NewFile| {
+            file.size_so_far() >= self.file_bytes_max
+                || self.next_bound.as_ref().is_some_and(|bound| **bound <= *row)
+        };
         if self.cut || self.current.as_ref().is_some_and(full) {
             self.finish_file()?;
             self.cut = false;
+        }
+        if self.current.is_none() {
+            let at = self.bounds.partition_point(|bound| **bound <= *row);
+            self.next_bound = self.bounds.get(at).cloned();
         }
         if self.current.is_none() {
             self.current = Some(self.target.create(self.with_seq)?);

@@ -14,6 +14,9 @@
 //! 4. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
 //!    there are many, so that ten thousand tiny ingests are not ten thousand files.
 //!
+//! 5. **Part.** A file of which only some rows count, since a split, is rewritten when nothing else is to do; the last region
+//!    to do so frees the file.
+//!
 //! Files that do not overlap are otherwise left alone, however many there are.
 
 use std::collections::BTreeMap;
@@ -64,6 +67,8 @@ pub enum Reason {
     Deletes,
     /// Many small neighbours.
     Small,
+    /// Only some of its rows count.
+    Part,
     /// Asked for.
     Major,
 }
@@ -86,12 +91,21 @@ pub fn pick(files: &[FileMeta], options: &PickOptions) -> Option<Pick> {
         .or_else(|| of(Reason::Deep, deep(files, options)))
         .or_else(|| of(Reason::Deletes, deletes(files, options)))
         .or_else(|| of(Reason::Small, small(files, options)))
+        .or_else(|| of(Reason::Part, part(files)))
 }
 
 /// Everything; `None` if there is nothing.
 pub fn major(files: &[FileMeta]) -> Option<Pick> {
     let inputs: Vec<&FileMeta> = files.iter().collect();
     (!inputs.is_empty()).then(|| decide(files, &inputs, Reason::Major))
+}
+
+/// True if a major compaction would do something and the oldest file was written before `written_before`, both in
+/// milliseconds: several files, markers, or cells past the TTL. One file without them has no hidden cells either.
+pub fn is_due(files: &[&FileMeta], written_before: i64, expired_below: i64) -> bool {
+    let old = files.iter().any(|file| file.created_ms <= written_before);
+    let has_work = |file: &&FileMeta| file.deletes > 0 || file.timestamp_min < expired_below;
+    old && (files.len() > 1 || files.iter().any(has_work))
 }
 
 fn decide(files: &[FileMeta], inputs: &[&FileMeta], reason: Reason) -> Pick {
@@ -206,6 +220,10 @@ fn small<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a Fil
     let stretches = by_first.split(|file| file.size_bytes >= options.small_bytes);
     let longest = stretches.max_by_key(|stretch| stretch.len())?;
     (longest.len() >= options.small_count.max(2)).then(|| longest.to_vec())
+}
+
+fn part(files: &[FileMeta]) -> Option<Vec<&FileMeta>> {
+    files.iter().find(|file| file.part.is_some()).map(|file| vec![file])
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn write(run: &CellRun, last_row: &mut Vec<u8>, with_seq: bool, output: &mut Run
         let mut cell = block.cell(i);
         if i == next_row {
             if i > run.cells.start || last_row != cell.row {
-                output.begin_row()?;
+                output.begin_row(cell.row)?;
             }
             next_row = starts.next().map_or(block.len(), |&start| start as usize);
         }

@@ -6,11 +6,12 @@
 //! all inputs. The latter happens after a bulk load, which gives its files a number at once while older
 //! writes still wait in memory.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::KeepDeletedCells;
-use basalt_model::{FamilyDescriptor, TableId, TableSchema};
+use basalt_model::{FamilyDescriptor, IndexState, TableId, TableSchema};
 
 use super::{Database, Shared};
 use crate::compact::{self, CompactionSpec, Control, FILE_BYTES_MAX, Pick, PickOptions, Reason};
@@ -18,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::manifest::FileMeta;
 use crate::new_file::FinishedFile;
-use crate::read::{Purpose, Rules, StoreFile};
+use crate::read::{Keep, Purpose, Rules, StoreFile};
 use crate::snapshot::read::access;
 use crate::version::RegionVersion;
 
@@ -29,6 +30,17 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         shared.compact_regions(table, major)
+    }
+
+    /// As [`Database::compact`], for one region.
+    pub fn compact_region(&self, table: TableId, region: RegionId, major: bool) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        let version = shared.version();
+        let found = version.table(table)?;
+        found.region(region)?;
+        let mut families = found.descriptor.families.iter();
+        families.try_for_each(|family| shared.compact_family(table, region, &family.name, major))
     }
 }
 
@@ -49,17 +61,56 @@ impl FamilyPlace {
 impl Shared {
     /// Compacts what the rules pick, or everything, until nothing is left to do or the database closes.
     pub(super) fn compact_regions(&self, table: Option<TableId>, major: bool) -> Result<()> {
-        for (table, region) in self.region_ids(table)? {
+        let mut regions = self.region_ids(table)?;
+        let mut seen = BTreeSet::new();
+        // Regions that come out of a split or a merge meanwhile have their turn, too.
+        while !regions.is_empty() {
+            for (table, region) in regions {
+                seen.insert(region);
+                let version = self.version();
+                let Ok(found) = version.table(table) else { continue };
+                for family in &found.descriptor.families {
+                    self.compact_family(table, region, &family.name, major)?;
+                }
+            }
+            regions = self.region_ids(table).unwrap_or_default();
+            regions.retain(|(_, region)| !seen.contains(region));
+        }
+        Ok(())
+    }
+
+    /// Compacts what is due by the clock: files past their TTL, and families whose major-compaction period is over.
+    pub(super) fn compact_due(&self) -> Result<()> {
+        let now_ms = self.env.now_ms();
+        for (table, region) in self.region_ids(None)? {
             let version = self.version();
             let Ok(found) = version.table(table) else { continue };
-            for family in &found.descriptor.families {
-                self.compact_family(table, region, &family.name, major)?;
+            let timed = |family: &&FamilyDescriptor| {
+                family.ttl_secs.is_some() || family.major_compaction_ms.is_some()
+            };
+            for family in found.descriptor.families.iter().filter(timed) {
+                let Some(place) = self.family_place(table, region, &family.name) else { continue };
+                let files: Vec<&FileMeta> = place.files().iter().map(|file| file.meta()).collect();
+                let expired_below = pick_options(&Rules::new(family, now_ms)).expired_below;
+                let period_ms = family.major_compaction_ms.and_then(|period| i64::try_from(period).ok());
+                let major = period_ms.is_some_and(|period_ms| {
+                    compact::is_due(&files, now_ms.saturating_sub(period_ms), expired_below)
+                });
+                if major || files.iter().any(|file| file.timestamp_max < expired_below) {
+                    self.compact_family(table, region, &family.name, major)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn compact_family(&self, table: TableId, region: RegionId, family: &str, major: bool) -> Result<()> {
+    pub(super) fn compact_family(
+        &self,
+        table: TableId,
+        region: RegionId,
+        family: &str,
+        major: bool,
+    ) -> Result<()> {
         loop {
             let _one_at_a_time = self.upkeep.compacting.lock();
             if self.is_closed() {
@@ -81,6 +132,10 @@ impl Shared {
     fn family_place(&self, table: TableId, region: RegionId, family: &str) -> Option<FamilyPlace> {
         let version = self.version();
         let table = version.table(table).ok()?;
+        // Markers must wait for the rows that they are for, see `crate::index`.
+        if table.descriptor.index.as_ref().is_some_and(|index| index.state == IndexState::Building) {
+            return None;
+        }
         let region = table.regions.iter().find(|known| known.id == region)?;
         let descriptor = table.descriptor.families.iter().find(|known| known.name == family)?;
         Some(FamilyPlace {
@@ -122,7 +177,7 @@ impl Shared {
         };
         let control = Arc::new(Control::default());
         self.upkeep.begin_compaction(&control);
-        let outputs = compact::run(&spec, &access(self, false), &control)?;
+        let outputs = compact::run(&spec, &access(self, Keep::Nothing), &control)?;
         self.swap_compacted(place, &spec.inputs, outputs)?;
         Ok(true)
     }
@@ -135,11 +190,14 @@ impl Shared {
     ) -> Result<()> {
         let (table, region, family) = (place.region.table, place.region.id, &place.family.name);
         let mut manifest = self.manifest.lock();
-        // Dropped while it was rewritten: nothing to swap, and the outputs remove themselves.
+        // Dropped, split or merged while it was rewritten: nothing to swap, and the outputs remove themselves.
         let Some(current) = self.family_place(table, region, family) else { return Ok(()) };
         let is_input = |meta: &FileMeta| inputs.iter().any(|input| input.meta().id == meta.id);
         let here = current.files().iter().filter(|file| is_input(file.meta())).count();
-        assert_eq!(here, inputs.len(), "only compactions take files out of a family, one at a time");
+        if here != inputs.len() {
+            // Compactions run one at a time, so the family was dropped and came back empty.
+            return Ok(());
+        }
         outputs.iter_mut().for_each(FinishedFile::keep);
         manifest.change(|manifest| {
             self.note_progress(manifest);
@@ -156,12 +214,12 @@ impl Shared {
                 let files = region.files.entry(family.clone()).or_default();
                 files.retain(|file| !is_input(file.meta()));
                 let open = |output: &FinishedFile| {
-                    self.store_file(output.path().to_owned(), &place.table_name, &output.meta)
+                    self.store_file(&region.dir, family, &place.table_name, &output.meta)
                 };
                 files.extend(outputs.iter().map(open));
             })
         });
-        inputs.iter().for_each(|input| input.mark_obsolete());
+        self.release_files(manifest.current(), inputs);
         self.metrics.compactions.fetch_add(1, Relaxed);
         let written: u64 = outputs.iter().map(|output| output.meta.size_bytes).sum();
         self.metrics.compaction_bytes.fetch_add(written, Relaxed);

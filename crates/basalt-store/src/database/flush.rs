@@ -2,7 +2,8 @@
 //! From a memtable to store files.
 //!
 //! 1. *Seal.* With the order of commits stopped, the active memtable becomes a sealed one and an empty one
-//!    takes its place. Every commit of the region up to this point is in sealed memtables or files.
+//!    takes its place. Every commit of the region up to this point is in sealed memtables or files. Several regions of a
+//!    table may be sealed at one commit.
 //! 2. *Wait* until those commits are visible or undone, and sync the log; now the sealed memtables do not
 //!    change any more, and nothing in them could still be lost elsewhere.
 //! 3. *Write* one file per family, and make it durable with its name.
@@ -16,14 +17,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::{FamilyDescriptor, Seq, TableId, TableSchema};
+use parking_lot::MutexGuard;
 
 use super::{Database, Shared};
 use crate::error::Result;
 use crate::ids::RegionId;
-use crate::manifest::{FileMeta, Manifest};
+use crate::manifest::Manifest;
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::new_file::FinishedFile;
-use crate::read::{BoxedSource, CellSource, FamilyStream, Purpose, Rules, StoreFile};
+use crate::read::{BoxedSource, CellSource, FamilyStream, Purpose, Rules};
 use crate::version::RegionVersion;
 
 impl Database {
@@ -36,14 +38,40 @@ impl Database {
         }
         Ok(())
     }
+
+    /// As [`Database::flush`], for one region.
+    pub fn flush_region(&self, table: TableId, region: RegionId) -> Result<()> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        shared.version().table(table)?.region(region)?;
+        shared.flush_region(table, region).map(drop)
+    }
 }
 
 /// What step 1 found.
 struct Sealed {
-    region: Arc<RegionVersion>,
-    memtables: Vec<Arc<Memtable>>,
+    table: TableId,
+    regions: Vec<SealedRegion>,
     /// Everything up to here is sealed.
     seq: Seq,
+}
+
+struct SealedRegion {
+    region: Arc<RegionVersion>,
+    memtables: Vec<Arc<Memtable>>,
+}
+
+/// A file that step 3 wrote.
+struct Flushed {
+    region: RegionId,
+    family: String,
+    file: FinishedFile,
+}
+
+impl Sealed {
+    fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        self.regions.iter().flat_map(|region| &region.memtables)
+    }
 }
 
 impl Shared {
@@ -59,8 +87,35 @@ impl Shared {
 
     /// Flushes a region; false if it was empty or is gone.
     pub(super) fn flush_region(&self, table: TableId, region: RegionId) -> Result<bool> {
-        let _one_at_a_time = self.upkeep.flushing.lock();
-        let Some(mut sealed) = self.seal(table, region) else { return Ok(false) };
+        let one_at_a_time = self.upkeep.flushing.lock();
+        let Some(sealed) = self.seal(table, &[region]) else { return Ok(false) };
+        if sealed.memtables().next().is_none() {
+            return Ok(false);
+        }
+        self.flush_sealed(sealed, &one_at_a_time, |_| ()).map(|seq| seq.is_some())
+    }
+
+    /// Flushes regions of a table up to one commit, which it gives, and makes a further change of the manifest together
+    /// with that. `None` if one of the regions is gone; then nothing was changed.
+    pub(super) fn flush_together(
+        &self,
+        table: TableId,
+        regions: &[RegionId],
+        one_at_a_time: &MutexGuard<'_, ()>,
+        edit: impl FnOnce(&mut Manifest),
+    ) -> Result<Option<Seq>> {
+        match self.seal(table, regions) {
+            Some(sealed) => self.flush_sealed(sealed, one_at_a_time, edit),
+            None => Ok(None),
+        }
+    }
+
+    fn flush_sealed(
+        &self,
+        mut sealed: Sealed,
+        _one_at_a_time: &MutexGuard<'_, ()>,
+        edit: impl FnOnce(&mut Manifest),
+    ) -> Result<Option<Seq>> {
         self.commit.wait_resolved(sealed.seq);
         // Commits after the last visible one were undone, but their frame may still be in a failed log. The
         // next recovery decides about them for all regions alike, so this one must not claim to have them.
@@ -69,44 +124,54 @@ impl Shared {
         // crash one must not be found in the files of one region and be missing from another.
         self.commit.sync_log()?;
         let files = self.write_families(&sealed)?;
-        let swapped = self.swap_flushed(&sealed, files)?;
+        let swapped = self.swap_flushed(&sealed, files, edit)?;
         self.upkeep.flush_done();
-        Ok(swapped)
+        Ok(swapped.then_some(sealed.seq))
     }
 
-    fn seal(&self, table: TableId, region: RegionId) -> Option<Sealed> {
+    fn seal(&self, table: TableId, regions: &[RegionId]) -> Option<Sealed> {
         let sequencer = self.commit.sequencer();
         let seq = sequencer.last_seq();
         self.edit_version(|version| {
-            version.edit_region(table, region, |region| {
-                if region.active.seq_range().is_some() {
-                    region.sealed.push(std::mem::take(&mut region.active));
-                }
-            })
+            for region in regions {
+                version.edit_region(table, *region, |region| {
+                    if region.active.seq_range().is_some() {
+                        region.sealed.push(std::mem::take(&mut region.active));
+                    }
+                });
+            }
         });
         drop(sequencer);
         let version = self.version();
-        let found = version.table(table).ok()?.regions.iter().find(|known| known.id == region)?;
-        let memtables = found.sealed.clone();
-        (!memtables.is_empty()).then(|| Sealed { region: Arc::clone(found), memtables, seq })
+        let found = version.table(table).ok()?;
+        let sealed = |id: &RegionId| {
+            let region = Arc::clone(found.regions.iter().find(|known| known.id == *id)?);
+            Some(SealedRegion { memtables: region.sealed.clone(), region })
+        };
+        Some(Sealed { table, regions: regions.iter().map(sealed).collect::<Option<_>>()?, seq })
     }
 
-    fn write_families(&self, sealed: &Sealed) -> Result<Vec<(String, FinishedFile)>> {
+    fn write_families(&self, sealed: &Sealed) -> Result<Vec<Flushed>> {
         let version = self.version();
         let mut files = Vec::new();
         // A table that was dropped meanwhile has nothing to write.
-        let Ok(table) = version.table(sealed.region.table) else { return Ok(files) };
-        let with_tags = sealed.memtables.iter().any(|memtable| memtable.has_tags());
-        for family in &table.descriptor.families {
-            let file = self.write_family(sealed, family, table.descriptor.schema.as_ref(), with_tags)?;
-            files.extend(file.map(|file| (family.name.clone(), file)));
+        let Ok(table) = version.table(sealed.table) else { return Ok(files) };
+        for region in &sealed.regions {
+            let with_tags = region.memtables.iter().any(|memtable| memtable.has_tags());
+            for family in &table.descriptor.families {
+                let schema = table.descriptor.schema.as_ref();
+                let file = self.write_family(region, sealed.seq, family, schema, with_tags)?;
+                let (region, family) = (region.region.id, &family.name);
+                files.extend(file.map(|file| Flushed { region, family: family.clone(), file }));
+            }
         }
         Ok(files)
     }
 
     fn write_family(
         &self,
-        sealed: &Sealed,
+        sealed: &SealedRegion,
+        seq: Seq,
         family: &FamilyDescriptor,
         schema: Option<&TableSchema>,
         with_tags: bool,
@@ -136,45 +201,57 @@ impl Shared {
         let seqs = sealed.memtables.iter().filter_map(|memtable| memtable.seq_range());
         let (seq_min, seq_max) =
             seqs.fold((Seq(u64::MAX), Seq(0)), |(min, max), (a, b)| (min.min(a), max.max(b)));
-        let finished = file.finish(seq_min, seq_max.min(sealed.seq))?;
+        let finished = file.finish(seq_min, seq_max.min(seq))?;
         target.sync()?;
         Ok(Some(finished))
     }
 
-    fn swap_flushed(&self, sealed: &Sealed, mut files: Vec<(String, FinishedFile)>) -> Result<bool> {
-        let (table, region) = (sealed.region.table, sealed.region.id);
+    /// False if the table is gone.
+    fn swap_flushed(
+        &self,
+        sealed: &Sealed,
+        mut files: Vec<Flushed>,
+        edit: impl FnOnce(&mut Manifest),
+    ) -> Result<bool> {
         let mut manifest = self.manifest.lock();
         let version = self.version();
-        let Ok(current) = version.table(table) else { return Ok(false) };
-        files.retain(|(family, _)| current.descriptor.families.iter().any(|known| known.name == *family));
-        let first_segment = self.first_segment_after(&sealed.memtables);
-        files.iter_mut().for_each(|(_, file)| file.keep());
+        let Ok(current) = version.table(sealed.table) else { return Ok(false) };
+        files.retain(|flushed| current.descriptor.families.iter().any(|known| known.name == flushed.family));
+        let memtables: Vec<Arc<Memtable>> = sealed.memtables().cloned().collect();
+        let first_segment = self.first_segment_after(&memtables);
+        files.iter_mut().for_each(|flushed| flushed.file.keep());
         manifest.change(|manifest| {
             self.note_progress(manifest);
             manifest.first_segment = manifest.first_segment.max(first_segment);
-            let entry = manifest.region_mut(region).expect("dropped only under the manifest's lock");
-            entry.flushed_seq = sealed.seq;
-            for (family, file) in &files {
-                entry.families.entry(family.clone()).or_default().insert(0, file.meta.clone());
+            for SealedRegion { region, .. } in &sealed.regions {
+                // Splits and merges do not come in between: they hold the lock of flushes.
+                let entry = manifest.region_mut(region.id).expect("dropped only under the manifest's lock");
+                entry.flushed_seq = sealed.seq;
+                for flushed in files.iter().filter(|flushed| flushed.region == region.id) {
+                    let files = entry.families.entry(flushed.family.clone()).or_default();
+                    files.insert(0, flushed.file.meta.clone());
+                }
             }
+            edit(manifest);
         })?;
         let name: Arc<str> = current.descriptor.name.to_string().into();
         self.edit_version(|version| {
-            version.edit_region(table, region, |region| {
-                let flushed = |memtable: &Arc<Memtable>| {
-                    sealed.memtables.iter().any(|done| Arc::ptr_eq(done, memtable))
-                };
-                region.sealed.retain(|memtable| !flushed(memtable));
-                for (family, file) in &files {
-                    let file = self.store_file(file.path().to_owned(), &name, &file.meta);
-                    region.files.entry(family.clone()).or_default().insert(0, file);
-                }
-            })
+            for SealedRegion { region, memtables } in &sealed.regions {
+                version.edit_region(sealed.table, region.id, |region| {
+                    let done =
+                        |memtable: &Arc<Memtable>| memtables.iter().any(|done| Arc::ptr_eq(done, memtable));
+                    region.sealed.retain(|memtable| !done(memtable));
+                    for Flushed { family, file, .. } in files.iter().filter(|file| file.region == region.id) {
+                        let file = self.store_file(&region.dir, family, &name, &file.meta);
+                        region.files.entry(family.clone()).or_default().insert(0, file);
+                    }
+                });
+            }
         });
-        self.commit.release(sealed.memtables.iter().map(|memtable| memtable.size_bytes()).sum());
+        self.commit.release(memtables.iter().map(|memtable| memtable.size_bytes()).sum());
         self.commit.log().remove_before(first_segment);
-        self.metrics.flushes.fetch_add(1, Relaxed);
-        let written: u64 = files.iter().map(|(_, file)| file.meta.size_bytes).sum();
+        self.metrics.flushes.fetch_add(u64::from(!memtables.is_empty()), Relaxed);
+        let written: u64 = files.iter().map(|flushed| flushed.file.meta.size_bytes).sum();
         self.metrics.flush_bytes.fetch_add(written, Relaxed);
         Ok(true)
     }
@@ -207,14 +284,5 @@ impl Shared {
         manifest.last_seq = manifest.last_seq.max(self.commit.visible());
         manifest.last_timestamp = manifest.last_timestamp.max(self.commit.visible_timestamp());
         manifest.next_file = manifest.next_file.max(self.files.next_file());
-    }
-
-    pub(super) fn store_file(
-        &self,
-        path: std::path::PathBuf,
-        table: &Arc<str>,
-        meta: &FileMeta,
-    ) -> Arc<StoreFile> {
-        Arc::new(StoreFile::new(self.env.clone(), path, Arc::clone(table), meta.clone()))
     }
 }

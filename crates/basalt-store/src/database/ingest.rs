@@ -9,8 +9,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_model::{Seq, TableId, WriteBatch};
+use basalt_model::{IndexState, Seq, TableId, WriteBatch};
 
+use super::indexes::{NewIndex, set_state};
+use super::write::refuse_index;
 use super::{Database, Shared};
 use crate::compact::FILE_BYTES_MAX;
 use crate::error::{Error, Result};
@@ -18,6 +20,9 @@ use crate::ids::RegionId;
 use crate::ingest::{IngestSpec, IngestWriter, Ingested};
 use crate::manifest::FileMeta;
 use crate::new_file::FinishedFile;
+use crate::read::{self, Keep};
+use crate::snapshot::read::access;
+use crate::version::TableVersion;
 
 /// Memory for rows that arrive out of order is this share of the database's memory, and at most this much.
 const MEMORY_SHARE: u64 = 8;
@@ -28,19 +33,24 @@ impl Database {
     /// [`Ingest::finish`], and nothing has happened if the load is dropped instead. Rows may come in any
     /// order; sorted ones are written as they come.
     pub fn ingest(&self, table: TableId) -> Result<Ingest> {
+        let version = self.shared().version();
+        refuse_index(&version.table(table)?.descriptor)?;
+        self.shared().outdate_indexes(&version, table)?;
+        self.begin_ingest(table, None)
+    }
+
+    /// A load whose rows are new, or that of an index's rows as they were at its registration.
+    pub(super) fn begin_ingest(&self, table: TableId, build: Option<&NewIndex>) -> Result<Ingest> {
         let shared = self.shared();
         shared.check_writable()?;
         let version = shared.version();
         let found = version.table(table)?;
-        let [region] = &found.regions[..] else {
-            // Files would have to be cut at the bounds of regions; nothing makes a second one yet.
-            return Err(Error::Invalid(format!("table {} has several regions", found.descriptor.name)));
-        };
+        let dir = &found.regions.first().expect("a table has a region").dir;
         let mut families = Vec::with_capacity(found.descriptor.families.len());
         for family in &found.descriptor.families {
             families.push((family.name.clone(), {
                 let schema = found.descriptor.schema.as_ref();
-                shared.files.target(&region.dir, family, schema, false)?
+                shared.files.target(dir, family, schema, false)?
             }));
         }
         let spec = IngestSpec {
@@ -49,11 +59,19 @@ impl Database {
             table_name: found.descriptor.name.to_string(),
             families,
             timestamp_min: shared.commit.visible_timestamp(),
+            timestamp_fixed: build.map(|build| build.timestamp),
             memory_bytes: (shared.options.memory_bytes / MEMORY_SHARE).min(MEMORY_MAX) as usize,
             file_bytes_max: FILE_BYTES_MAX,
+            bounds: found.regions.iter().skip(1).map(|region| region.range.start.clone()).collect(),
         };
         let writer = IngestWriter::start(spec)?;
-        Ok(Ingest { shared: Arc::clone(shared), table, region: region.id, writer })
+        Ok(Ingest {
+            shared: Arc::clone(shared),
+            table,
+            dir: Arc::clone(dir),
+            build: build.map(|build| build.snapshot.seq()),
+            writer,
+        })
     }
 }
 
@@ -61,7 +79,10 @@ impl Database {
 pub struct Ingest {
     shared: Arc<Shared>,
     table: TableId,
-    region: RegionId,
+    /// Where the files lie, whichever regions they are of.
+    dir: Arc<str>,
+    /// For the rows of an index: the commit as of which it has them.
+    build: Option<Seq>,
     writer: IngestWriter,
 }
 
@@ -91,7 +112,10 @@ impl Ingest {
     pub fn finish(self) -> Result<IngestSummary> {
         let timestamp = self.writer.timestamp();
         let done = self.writer.finish()?;
-        self.shared.publish_ingest(self.table, self.region, done, timestamp)
+        match self.build {
+            Some(seq) => self.shared.publish_build(self.table, &self.dir, done, seq),
+            None => self.shared.publish_ingest(self.table, &self.dir, done, timestamp),
+        }
     }
 }
 
@@ -106,7 +130,7 @@ impl Shared {
     fn publish_ingest(
         &self,
         table: TableId,
-        region: RegionId,
+        dir: &str,
         done: Ingested,
         timestamp: i64,
     ) -> Result<IngestSummary> {
@@ -122,40 +146,48 @@ impl Shared {
         if run_count == 0 {
             return Ok(IngestSummary { rows, cells, files: 0, size_bytes: 0, seq: self.commit.visible() });
         }
+        let outdated = self.outdate_indexes(&version, table)?;
         let (first, last) = sequencer.take_seqs(run_count);
         let mut files: Vec<(String, FinishedFile)> = Vec::new();
         for (run, seq) in runs.into_iter().zip(first.0..) {
             for (family, mut file) in run {
                 let meta = &mut file.meta;
                 (meta.seq_min, meta.seq_max, meta.seq_override) = (Seq(seq), Seq(seq), Some(Seq(seq)));
-                file.keep();
                 files.push((family, file));
             }
         }
-        let changed = self.check_families(current, &files).and_then(|()| {
+        let name: Arc<str> = current.descriptor.name.to_string().into();
+        let listed = self.check_families(current, &files).and_then(|()| self.list(current, dir, &files));
+        let changed = listed.and_then(|listed| {
+            files.iter_mut().for_each(|(_, file)| file.keep());
             manifest.change(|manifest| {
                 self.note_progress(manifest);
                 manifest.last_seq = last;
                 manifest.last_timestamp = manifest.last_timestamp.max(timestamp);
-                let entry = manifest.region_mut(region).expect("regions change under the manifest's lock");
-                for (family, file) in &files {
-                    entry.families.entry(family.clone()).or_default().insert(0, file.meta.clone());
+                for (region, family, meta) in &listed {
+                    let entry =
+                        manifest.region_mut(*region).expect("regions change under the manifest's lock");
+                    entry.families.entry(family.clone()).or_default().insert(0, meta.clone());
                 }
-            })
+                outdated.iter().for_each(|&index| manifest.set_index_state(index, IndexState::Outdated));
+            })?;
+            Ok(listed)
         });
-        if let Err(error) = changed {
-            self.commit.abandon(sequencer, last);
-            return Err(error);
-        }
-        let name: Arc<str> = current.descriptor.name.to_string().into();
+        let listed = match changed {
+            Ok(listed) => listed,
+            Err(error) => {
+                self.commit.abandon(sequencer, last);
+                return Err(error);
+            }
+        };
         self.edit_version(|version| {
-            version.edit_region(table, region, |region| {
-                for (family, file) in &files {
-                    let meta: &FileMeta = &file.meta;
-                    let open = self.store_file(file.path().to_owned(), &name, meta);
+            for (region, family, meta) in &listed {
+                version.edit_region(table, *region, |region| {
+                    let open = self.store_file(&region.dir, family, &name, meta);
                     region.files.entry(family.clone()).or_default().insert(0, open);
-                }
-            });
+                });
+            }
+            outdated.iter().for_each(|&index| set_state(version, index, IndexState::Outdated));
             // Under the version's lock, so that no snapshot sees the one without the other.
             self.commit.publish(sequencer, last, timestamp);
         });
@@ -165,12 +197,29 @@ impl Shared {
         Ok(IngestSummary { rows, cells, files: files.len() as u64, size_bytes, seq: last })
     }
 
-    /// A family may have been dropped while the load ran.
-    fn check_families(
+    /// The files as the regions list them: whole, but where a region was split after the load began.
+    pub(super) fn list(
         &self,
-        table: &crate::version::TableVersion,
+        table: &TableVersion,
+        dir: &str,
         files: &[(String, FinishedFile)],
-    ) -> Result<()> {
+    ) -> Result<Vec<(RegionId, String, FileMeta)>> {
+        let (access, name) = (access(self, Keep::Nothing), table.descriptor.name.to_string().into());
+        let mut listed = Vec::with_capacity(files.len());
+        for (family, file) in files {
+            let file = self.store_file(dir, family, &name, &file.meta);
+            for region in table.regions.iter().filter(|region| file.overlaps(&region.range)) {
+                if let Some(meta) = read::part_of(&file, &region.range, &access)? {
+                    let meta = if &*region.dir == dir { meta } else { meta.listed_from(dir) };
+                    listed.push((region.id, family.clone(), meta));
+                }
+            }
+        }
+        Ok(listed)
+    }
+
+    /// A family may have been dropped while the load ran.
+    fn check_families(&self, table: &TableVersion, files: &[(String, FinishedFile)]) -> Result<()> {
         let known = |name: &str| table.descriptor.families.iter().any(|family| family.name == name);
         match files.iter().find(|(family, _)| !known(family)) {
             Some((family, _)) => {

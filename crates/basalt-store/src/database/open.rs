@@ -6,7 +6,7 @@
 //! 3. Remove files that no manifest names: they belong to flushes, compactions and loads that never counted.
 //! 4. Replay the log into memtables, cut its torn tail. Store files are opened when they are first read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,18 +15,20 @@ use basalt_model::{RowMutation, Seq, TableId};
 use parking_lot::{Mutex, RwLock};
 
 use super::Shared;
+use super::files::open_region;
 use super::upkeep::Upkeep;
 use crate::commit::{CommitLine, assign_seqs};
 use crate::env::{Env, LockError, LockGuard, LockMode};
 use crate::error::{Corruption, Error, Result};
+use crate::index::Keepers;
 use crate::layout;
 use crate::manifest::store::{Found, ManifestStore, find};
-use crate::manifest::{FileMeta, Manifest, RegionEntry};
+use crate::manifest::{Manifest, RegionEntry};
 use crate::memtable::Memtable;
 use crate::metrics::MetricCounters;
 use crate::new_file::FileFactory;
 use crate::options::{OpenOptions, Recovery};
-use crate::read::{BlockCache, StoreFile};
+use crate::read::{BlockCache, FileHandles};
 use crate::version::{RegionVersion, TableVersion, Version};
 use crate::wal::frame::Section;
 use crate::wal::recover::{LogReader, Recovered, repair};
@@ -48,7 +50,8 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     if !options.read_only && damage.is_empty() {
         remove_orphans(&env, path, manifest.current());
     }
-    let version = open_version(&env, path, manifest.current());
+    let handles = FileHandles::default();
+    let version = open_version(&env, path, &handles, manifest.current());
     let (recovered, timestamp) = replay(&env, path, manifest.current(), &version, &options)?;
     if !options.read_only {
         repair(&env, path, &recovered)?;
@@ -63,10 +66,12 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     let next_file = current.next_file;
     Ok(Arc::new(Shared {
         files: Arc::new(FileFactory::new(env.clone(), path.to_owned(), next_file)),
+        handles,
         cache: Arc::new(BlockCache::new(options.cache_bytes())),
         upkeep: Upkeep::default(),
         metrics: MetricCounters::default(),
         open_scans: Arc::default(),
+        keepers: Keepers::default(),
         commit: CommitLine::new(log, log_id, last_seq, timestamp, unflushed_bytes),
         env,
         root: path.to_owned(),
@@ -128,10 +133,7 @@ fn remove_orphans(env: &Env, root: &Path, manifest: &Manifest) {
             let _ = env.storage.remove(&root.join(&entry.name));
         }
     }
-    let known: BTreeSet<_> = manifest
-        .files()
-        .map(|(region, family, file)| layout::file_path(root, &region.dir, family, file.id))
-        .collect();
+    let known: BTreeSet<_> = manifest.listings().map(|listing| listing.path(root)).collect();
     remove_unknown(env, &root.join(layout::DATA_DIR), &|path| known.contains(path));
 }
 
@@ -152,12 +154,17 @@ fn remove_unknown(env: &Env, dir: &Path, known: &dyn Fn(&Path) -> bool) -> bool 
     empty
 }
 
-fn open_version(env: &Env, root: &Path, manifest: &Manifest) -> Version {
+fn open_version(env: &Env, root: &Path, handles: &FileHandles, manifest: &Manifest) -> Version {
     let mut version = Version::default();
+    let mut regions: BTreeMap<TableId, Vec<&RegionEntry>> = BTreeMap::new();
+    for region in &manifest.regions {
+        regions.entry(region.table).or_default().push(region);
+    }
     for entry in &manifest.tables {
         let name: Arc<str> = entry.descriptor.name.to_string().into();
-        let own = manifest.regions.iter().filter(|region| region.table == entry.id);
-        let mut regions: Vec<_> = own.map(|region| Arc::new(open_region(env, root, region, &name))).collect();
+        let own = regions.remove(&entry.id).unwrap_or_default();
+        let open = |region: &RegionEntry| Arc::new(open_region((env, root, handles), region, &name));
+        let mut regions: Vec<_> = own.into_iter().map(open).collect();
         regions.sort_by(|a, b| a.range.start.cmp(&b.range.start));
         version.put_table(TableVersion {
             id: entry.id,
@@ -167,19 +174,6 @@ fn open_version(env: &Env, root: &Path, manifest: &Manifest) -> Version {
         });
     }
     version
-}
-
-fn open_region(env: &Env, root: &Path, entry: &RegionEntry, table: &Arc<str>) -> RegionVersion {
-    let mut region =
-        RegionVersion::new(entry.id, entry.table, entry.range.clone(), entry.dir.as_str().into());
-    for (family, metas) in &entry.families {
-        let open = |meta: &FileMeta| {
-            let path = layout::file_path(root, &entry.dir, family, meta.id);
-            Arc::new(StoreFile::new(env.clone(), path, Arc::clone(table), meta.clone()))
-        };
-        region.files.insert(family.clone(), metas.iter().map(open).collect());
-    }
-    region
 }
 
 /// Step 4. Fills the active memtables with what the files do not have yet.
@@ -198,10 +192,9 @@ fn replay(
         skip_damage: options.recovery == Recovery::SkipDamagedWal,
         table_name: &|id| manifest.table(id).map(|table| table.descriptor.name.to_string()),
     };
-    let flushed = |region| {
-        let entry = manifest.regions.iter().find(|entry| entry.id == region);
-        entry.expect("the version was made from this manifest").flushed_seq
-    };
+    let flushed_seqs: BTreeMap<_, _> =
+        manifest.regions.iter().map(|entry| (entry.id, entry.flushed_seq)).collect();
+    let flushed = |region| flushed_seqs[&region];
     let recovered = reader.read(&mut |sections| {
         replay_frame(sections, version, &flushed);
         Ok(())

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use basalt_model::escape::Escaped;
 use basalt_model::table::DEFAULT_NAMESPACE;
-use basalt_model::{FAMILY_LEN_MAX, KeyRange, TableDescriptor, TableId, TableName};
+use basalt_model::{FAMILY_LEN_MAX, IndexState, KeyRange, TableDescriptor, TableId, TableName};
 use bytes::Bytes;
 
+use super::indexes::check_base;
 use super::{Database, Shared};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
@@ -16,7 +17,7 @@ use crate::layout;
 use crate::manifest::{Manifest, RegionEntry, TableEntry};
 use crate::new_file::writer_options;
 use crate::snapshot::query::check_row;
-use crate::version::{RegionVersion, TableVersion};
+use crate::version::TableVersion;
 
 /// Regions that a table can be created with, at most.
 const REGIONS_MAX: usize = 10_000;
@@ -40,7 +41,7 @@ impl Database {
         let born = shared.new_table(manifest.current(), descriptor, &ranges);
         manifest.change(|manifest| born.enter(manifest))?;
         let id = born.entry.id;
-        shared.edit_version(|version| version.put_table(born.into_version()));
+        shared.edit_version(|version| version.put_table(born.into_version(shared)));
         Ok(id)
     }
 
@@ -50,20 +51,34 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         let mut manifest = shared.manifest.lock();
-        let before = Arc::clone(shared.version().table_named(name)?);
+        let version = shared.version();
+        let before = version.table_named(name)?;
+        if let Some(index) = &before.descriptor.index {
+            let what =
+                format!("{name} is an index of {} and cannot be truncated; truncate the table", index.on);
+            return Err(Error::Invalid(what));
+        }
         let ranges: Vec<KeyRange> = match keep_regions {
             true => before.regions.iter().map(|region| region.range.clone()).collect(),
             false => vec![KeyRange::all()],
         };
-        let mut born = shared.new_table(manifest.current(), (*before.descriptor).clone(), &ranges);
-        born.entry.disabled = before.disabled;
+        let mut next = Manifest::clone(manifest.current());
+        let mut born = vec![shared.new_table(&next, (*before.descriptor).clone(), &ranges)];
+        born[0].entry.disabled = before.disabled;
+        born[0].enter(&mut next);
+        let mut gone = vec![before.id];
+        for index in version.indexes_of(before.id) {
+            gone.push(index.id);
+            let table = shared.new_table(&next, emptied(&index.descriptor, born[0].id()), &[KeyRange::all()]);
+            table.enter(&mut next);
+            born.push(table);
+        }
         manifest.change(|manifest| {
-            manifest.tables.retain(|table| table.id != before.id);
-            manifest.regions.retain(|region| region.table != before.id);
-            born.enter(manifest);
+            gone.iter().for_each(|id| manifest.remove_table(*id));
+            born.iter().for_each(|table| table.enter(manifest));
         })?;
-        let id = born.entry.id;
-        shared.replace_version(before.id, Some(born.into_version()))?;
+        let id = born[0].id();
+        shared.replace_version(manifest.current(), &gone, born);
         Ok(id)
     }
 
@@ -124,17 +139,18 @@ impl Database {
         self.shared().manifest.lock().current().namespaces.iter().cloned().collect()
     }
 
-    /// Drops a table. Its files go when the last snapshot that shows them does.
+    /// Drops a table with its indexes, or an index. Files go when the last snapshot that shows them does.
     pub fn drop_table(&self, name: &TableName) -> Result<()> {
         let shared = self.shared();
         shared.check_writable()?;
         let mut manifest = shared.manifest.lock();
-        let id = shared.version().table_named(name)?.id;
-        manifest.change(|manifest| {
-            manifest.tables.retain(|table| table.id != id);
-            manifest.regions.retain(|region| region.table != id);
-        })?;
-        shared.replace_version(id, None)
+        let version = shared.version();
+        let id = version.table_named(name)?.id;
+        let mut gone = vec![id];
+        gone.extend(version.indexes_of(id).map(|index| index.id));
+        manifest.change(|manifest| gone.iter().for_each(|id| manifest.remove_table(*id)))?;
+        shared.replace_version(manifest.current(), &gone, Vec::new());
+        Ok(())
     }
 
     /// Gives a table another descriptor, name included. The files of families that it no longer has go when
@@ -143,8 +159,15 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         check_descriptor(&descriptor)?;
+        shared.forget_cells_of_new_families(id, &descriptor)?;
         let mut manifest = shared.manifest.lock();
         let before = Arc::clone(shared.version().table(id)?);
+        if shared.version().indexes_of(id).next().is_some() {
+            check_base(&descriptor)?;
+        }
+        // An index stays one: its definition can change, not go.
+        let index = descriptor.index.clone().or_else(|| before.descriptor.index.clone());
+        let descriptor = TableDescriptor { index, ..descriptor };
         if shared.version().names.get(&descriptor.name).is_some_and(|&other| other != id) {
             return Err(Error::TableExists { name: descriptor.name });
         }
@@ -159,18 +182,36 @@ impl Database {
             }
         })?;
         shared.alter_version(&before, descriptor, &kept);
+        let files = before.regions.iter().flat_map(|region| region.all_files());
+        shared.release_files(manifest.current(), files.map(|(_, file)| file));
         Ok(())
     }
 }
 
+/// The index of a table that is empty now.
+fn emptied(index: &TableDescriptor, base: TableId) -> TableDescriptor {
+    let mut emptied = index.clone();
+    if let Some(index) = &mut emptied.index {
+        index.base = base;
+        if matches!(index.state, IndexState::Building | IndexState::Outdated) {
+            index.state = IndexState::Active;
+        }
+    }
+    emptied
+}
+
 /// A table that is about to be.
-struct NewTable {
-    entry: TableEntry,
-    regions: Vec<RegionEntry>,
+pub(super) struct NewTable {
+    pub(super) entry: TableEntry,
+    pub(super) regions: Vec<RegionEntry>,
 }
 
 impl NewTable {
-    fn enter(&self, manifest: &mut Manifest) {
+    pub(super) fn id(&self) -> TableId {
+        self.entry.id
+    }
+
+    pub(super) fn enter(&self, manifest: &mut Manifest) {
         let last = self.regions.last().expect("a table has a region");
         (manifest.next_table, manifest.next_region) = (self.entry.id.0 + 1, last.id.0 + 1);
         manifest.namespaces.insert(self.entry.descriptor.name.namespace.clone());
@@ -178,17 +219,23 @@ impl NewTable {
         manifest.regions.extend(self.regions.iter().cloned());
     }
 
-    fn into_version(self) -> TableVersion {
+    pub(super) fn into_version(self, shared: &Shared) -> TableVersion {
         let TableEntry { id, descriptor, disabled } = self.entry;
-        let region =
-            |entry: RegionEntry| Arc::new(RegionVersion::new(entry.id, id, entry.range, entry.dir.into()));
-        let regions = self.regions.into_iter().map(region).collect();
+        let name: Arc<str> = descriptor.name.to_string().into();
+        let region = |entry: &RegionEntry| Arc::new(shared.open_region(entry, &name));
+        let regions = self.regions.iter().map(region).collect();
         TableVersion { id, descriptor: Arc::new(descriptor), disabled, regions }
     }
 }
 
 impl Shared {
-    fn new_table(&self, manifest: &Manifest, descriptor: TableDescriptor, ranges: &[KeyRange]) -> NewTable {
+    /// Without files. `ranges` are sorted and cover all keys.
+    pub(super) fn new_table(
+        &self,
+        manifest: &Manifest,
+        descriptor: TableDescriptor,
+        ranges: &[KeyRange],
+    ) -> NewTable {
         let table = TableId(manifest.next_table);
         let region = |(at, range): (u64, &KeyRange)| RegionEntry {
             id: RegionId(manifest.next_region + at),
@@ -202,20 +249,36 @@ impl Shared {
         NewTable { entry: TableEntry { id: table, descriptor, disabled: false }, regions }
     }
 
-    /// Takes a table out of the version, and puts another in its place. The manifest says so already.
-    fn replace_version(&self, gone: TableId, new: Option<TableVersion>) -> Result<()> {
-        // Writes on their way hold its memtables; they are acknowledged and gone, as if they came before.
+    /// Takes tables out of the version, and puts others in their place. The manifest in force says so already.
+    pub(super) fn replace_version(&self, manifest: &Manifest, gone: &[TableId], new: Vec<NewTable>) {
+        // Writes on their way hold their memtables; they are acknowledged and gone, as if they came before.
         let _sequencer = self.commit.drain();
         let version = self.version();
         self.edit_version(|version| {
-            version.remove_table(gone);
-            if let Some(table) = new {
-                version.put_table(table);
-            }
+            gone.iter().for_each(|id| version.remove_table(*id));
+            new.into_iter().for_each(|table| version.put_table(table.into_version(self)));
         });
-        for region in &version.table(gone)?.regions {
-            region.all_files().for_each(|(_, file)| file.mark_obsolete());
-            self.commit.release(region.memtable_bytes());
+        gone.iter().filter_map(|id| version.tables.get(id)).for_each(|table| self.discard(manifest, table));
+    }
+
+    /// Gives up the files and memory of a table that the version has no more.
+    pub(super) fn discard(&self, manifest: &Manifest, table: &TableVersion) {
+        let files = table.regions.iter().flat_map(|region| region.all_files()).map(|(_, file)| file);
+        self.release_files(manifest, files);
+        self.commit.release(table.regions.iter().map(|region| region.memtable_bytes()).sum());
+    }
+
+    /// A new family may be an old one that was dropped: its cells that are still in memory and in the log must not
+    /// come back. A flush leaves behind what is of no family.
+    fn forget_cells_of_new_families(&self, id: TableId, descriptor: &TableDescriptor) -> Result<()> {
+        let version = self.version();
+        let before = version.table(id)?;
+        let known = |name: &str| before.descriptor.families.iter().any(|family| family.name == name);
+        if descriptor.families.iter().all(|family| known(&family.name)) {
+            return Ok(());
+        }
+        for region in before.regions.iter().filter(|region| region.memtable_bytes() > 0) {
+            self.flush_region(id, region.id)?;
         }
         Ok(())
     }
@@ -229,11 +292,6 @@ impl Shared {
             }
             version.put_table(table);
         });
-        for (family, file) in before.regions.iter().flat_map(|region| region.all_files()) {
-            if !kept.contains(family) {
-                file.mark_obsolete();
-            }
-        }
     }
 }
 
@@ -271,7 +329,7 @@ fn ranges_between(splits: &[Bytes]) -> Result<Vec<KeyRange>> {
 }
 
 /// All mistakes of a descriptor in one message.
-fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
+pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
     let mut wrong = Vec::new();
     let name = &descriptor.name;
     if name.name.is_empty() || name.namespace.is_empty() {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What happens behind the writes: flushes, compactions, and syncs of the log for writes that did not wait.
+//! What happens behind the writes: flushes, compactions, splits of regions that have grown too large, and syncs of the log for writes that did not wait.
 //!
 //! Writers are slowed down smoothly: below three quarters of the memory for unflushed writes they pass, above
 //! it each waits up to a few milliseconds, at the limit they wait for a flush, at most
 //! [`OpenOptions::stall_ms_max`](crate::OpenOptions::stall_ms_max); then they get an error.
 //!
+//! Every [`TICK`] the clock is looked at: memtables with old writes are flushed, files past their TTL or their family's
+//! major-compaction period are compacted, indexes and filters counted.
+//!
 //! A flush or compaction that fails is tried again after a pause. Nothing is lost by waiting: the log has it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,6 +25,8 @@ use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::version::RegionVersion;
 
+/// How often the clock is looked at.
+const TICK: Duration = Duration::from_millis(250);
 /// Pause after a failed flush or compaction.
 const RETRY_MS: u64 = 1_000;
 /// Longest pause of a writer that is slowed down but not stopped.
@@ -123,8 +129,8 @@ fn flush_loop(shared: &Shared) {
     loop {
         {
             let mut state = upkeep.state.lock();
-            while !state.stopping && !state.flush_wanted {
-                upkeep.wake.wait(&mut state);
+            if !state.stopping && !state.flush_wanted {
+                upkeep.wake.wait_for(&mut state, TICK);
             }
             if state.stopping {
                 return;
@@ -132,6 +138,7 @@ fn flush_loop(shared: &Shared) {
             state.flush_wanted = false;
             upkeep.flush_wanted.store(false, Ordering::Release);
         }
+        shared.count_indexes();
         while let Some((table, region)) = shared.next_flush() {
             if let Err(error) = shared.flush_region(table, region) {
                 shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
@@ -150,17 +157,19 @@ fn flush_loop(shared: &Shared) {
 fn compaction_loop(shared: &Shared) {
     let upkeep = &shared.upkeep;
     loop {
-        {
+        let wanted = {
             let mut state = upkeep.state.lock();
-            while !state.stopping && !state.compaction_wanted {
-                upkeep.wake.wait(&mut state);
+            if !state.stopping && !state.compaction_wanted {
+                upkeep.wake.wait_for(&mut state, TICK);
             }
             if state.stopping {
                 return;
             }
-            state.compaction_wanted = false;
-        }
-        if shared.compact_regions(None, false).is_err() {
+            std::mem::take(&mut state.compaction_wanted)
+        };
+        let compacted = || shared.compact_regions(None, false).and_then(|()| shared.split_large());
+        let done = if wanted { compacted() } else { Ok(()) };
+        if done.and_then(|()| shared.compact_due()).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
             if upkeep.pause(RETRY_MS) {
                 return;
@@ -197,6 +206,15 @@ impl Upkeep {
 }
 
 impl Shared {
+    /// Tells the cache what indexes and filters take of its memory.
+    fn count_indexes(&self) {
+        let version = self.version();
+        let files = version.regions().flat_map(|region| region.all_files());
+        // Regions that were one share files.
+        let by_id: BTreeMap<_, _> = files.map(|(_, file)| (file.meta().id, file.memory_bytes())).collect();
+        self.cache.make_room_for(by_id.values().sum());
+    }
+
     /// Lets a write pass, slows it down, or refuses it, by how much memory waits to be flushed.
     pub(super) fn admit(&self) -> Result<()> {
         let limit = self.options.unflushed_bytes_max();
@@ -255,13 +273,15 @@ impl Shared {
         }
     }
 
-    /// The region that should be flushed next, if any: one that is full or was left behind by a failure; the
-    /// largest if memory runs short; the oldest if the log is too long.
+    /// The region that should be flushed next, if any: one that is full, waits too long or was left behind by a failure;
+    /// the largest if memory runs short; the oldest if the log is too long.
     fn next_flush(&self) -> Option<(TableId, RegionId)> {
-        let version = self.version();
+        let (version, now_ms) = (self.version(), self.env.now_ms());
         let regions = || version.regions().filter(|region| region.memtable_bytes() > 0);
         let full = |region: &&Arc<RegionVersion>| {
-            region.active.size_bytes() >= self.options.memtable_bytes() || !region.sealed.is_empty()
+            region.active.size_bytes() >= self.options.memtable_bytes()
+                || !region.sealed.is_empty()
+                || region.active.age_ms(now_ms) >= self.options.flush_interval_ms
         };
         let found = regions().find(full);
         let found = found.or_else(|| {

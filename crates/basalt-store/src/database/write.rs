@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::CellRun;
-use basalt_model::{FrozenBatch, Seq, TableId, WriteBatch};
+use basalt_model::{FrozenBatch, Seq, TableDescriptor, TableId, WriteBatch};
 
 use super::{Database, Shared};
 use crate::commit::{BATCH_BYTES_MAX, Target};
@@ -30,7 +30,7 @@ impl Database {
         let ticket = {
             let mut sequencer = shared.commit.sequencer();
             shared.check_open()?;
-            shared.sequence(&mut sequencer, batch, durability)?
+            shared.sequence(&mut sequencer, batch, durability, shared.env.now_ms())?
         };
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes);
@@ -95,7 +95,7 @@ impl Database {
         }
         shared.check_batch(&batch, &version)?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
-        let ticket = shared.sequence(&mut sequencer, batch, durability)?;
+        let ticket = shared.sequence(&mut sequencer, batch, durability, now_ms)?;
         drop(sequencer);
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes);
@@ -116,34 +116,54 @@ impl Shared {
         self.metrics.bytes_written.fetch_add(bytes, Relaxed);
     }
 
-    /// Gives the batch its numbers. The caller holds the sequencer and waits for the ticket afterwards.
+    /// Gives the batch its numbers, with what follows from it for indexes. The caller holds the sequencer and waits for
+    /// the ticket afterwards.
     pub(super) fn sequence(
         &self,
         sequencer: &mut crate::commit::Sequencer,
         batch: WriteBatch,
         durability: Durability,
+        now_ms: i64,
     ) -> Result<Seq> {
         let version = self.version();
-        self.commit.sequence(sequencer, batch, durability, self.env.now_ms(), |batch| route(batch, &version))
+        let rows = batch.len();
+        let view = View { shared: self, version: &version, seq: sequencer.last_seq(), now_ms };
+        let batch = self.follow(&view, batch, sequencer.timestamp_at(now_ms))?;
+        // After a crash a row and its index rows must be there together, so what follows is logged with it.
+        let followed = batch.len() > rows;
+        let durability = if followed { durability.max(Durability::Async) } else { durability };
+        self.check_size(&batch)?;
+        self.commit.sequence(sequencer, batch, durability, now_ms, |batch| route(batch, &version))
+    }
+
+    fn check_size(&self, batch: &WriteBatch) -> Result<()> {
+        if batch.size_bytes() <= BATCH_BYTES_MAX {
+            return Ok(());
+        }
+        let (what, found, max) = ("bytes in one batch", batch.size_bytes() as u64, BATCH_BYTES_MAX as u64);
+        Err(Error::OutOfRange { what, found, min: 0, max })
     }
 
     /// The caller's mistakes: unknown tables and families, impossible timestamps, too many bytes.
     pub(super) fn check_batch(&self, batch: &WriteBatch, version: &Version) -> Result<()> {
-        if batch.size_bytes() > BATCH_BYTES_MAX {
-            let (what, found, max) =
-                ("bytes in one batch", batch.size_bytes() as u64, BATCH_BYTES_MAX as u64);
-            return Err(Error::OutOfRange { what, found, min: 0, max });
-        }
+        self.check_size(batch)?;
         let mut table: Option<&Arc<TableVersion>> = None;
         for (id, row) in batch.iter() {
             if table.is_none_or(|table| table.id != id) {
                 table = Some(version.table(id)?);
+                refuse_index(&table.expect("set above").descriptor)?;
             }
             let families = &table.expect("set above").descriptor.families;
             let mut known: &[u8] = b"";
             for cell in row.cells(Seq(0)) {
                 if cell.timestamp < 0 {
                     return Err(Error::NegativeTimestamp { found: cell.timestamp });
+                }
+                let size = cell.row.len() + cell.family.len() + cell.qualifier.len();
+                let (found, max) =
+                    ((size + cell.value.len() + cell.tags.len()) as u64, self.options.cell_bytes_max);
+                if found > max {
+                    return Err(Error::OutOfRange { what: "bytes of a cell", found, min: 0, max });
                 }
                 if cell.family == known {
                     continue;
@@ -157,6 +177,14 @@ impl Shared {
             }
         }
         Ok(())
+    }
+}
+
+/// Nobody but its table writes to an index.
+pub(super) fn refuse_index(table: &TableDescriptor) -> Result<()> {
+    match &table.index {
+        None => Ok(()),
+        Some(index) => Err(Error::Invalid(format!("{} is an index; write to {}", table.name, index.on))),
     }
 }
 

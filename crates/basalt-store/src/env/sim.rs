@@ -3,7 +3,9 @@
 //!
 //! What it models of a disk:
 //! * Bytes appended to a file are in the page cache until `sync`; a power loss keeps the synced prefix and
-//!   a random part of the rest (torn at any byte, the kept part possibly overwritten with zeros).
+//!   a random part of the rest: torn at any byte, its end possibly zeros, or some of its sectors written and others not.
+//! * A cut (truncate, or create over an existing file) is volatile until `sync` as well: a power loss may bring back
+//!   the durable bytes that it took away, in part.
 //! * Names (create, rename, remove) are volatile until `sync_dir` of the directory; a power loss undoes them
 //!   one by one at random, but in order: what survives is a prefix of the directory's changes.
 //! * The n-th call can fail: with a full disk, an I/O error, a write of half the bytes, or a sync that loses
@@ -11,6 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,8 +31,8 @@ pub enum Fault {
     Io,
     /// An append writes half of its bytes, then `ENOSPC`. Any other call does as with [`Fault::Full`].
     ShortWrite,
-    /// A sync fails and the unsynced bytes may or may not be durable. Any other call fails as with
-    /// [`Fault::Io`].
+    /// A sync fails, and the bytes that it was asked to keep are never written again: readers see them, later syncs
+    /// succeed without them, and a power loss may take them. Any other call fails as with [`Fault::Io`].
     LostSync,
     /// The call panics, as a bug below the engine would.
     Panic,
@@ -46,10 +49,51 @@ pub struct FaultPlan {
     pub fault: Fault,
 }
 
+/// The unit in which a disk writes: of bytes that were not synced any of these may have arrived, in any order.
+const SECTOR: usize = 512;
+
+/// What a process reads of a file, and what the disk may hold of it.
 #[derive(Debug, Clone, Default)]
 struct File {
     bytes: Vec<u8>,
+    /// So many bytes from the front are durable.
     synced: usize,
+    /// Durable bytes that followed them before they were cut off.
+    stale: Vec<u8>,
+    /// Bytes that count as durable because a failed sync gave them up.
+    lost: Vec<Range<usize>>,
+}
+
+impl File {
+    fn durable(bytes: Vec<u8>) -> Self {
+        Self { synced: bytes.len(), bytes, ..Self::default() }
+    }
+
+    fn cut(&mut self, len: usize) {
+        if len < self.synced {
+            let mut stale = self.bytes[len..self.synced].to_vec();
+            stale.append(&mut self.stale);
+            (self.synced, self.stale) = (len, stale);
+        }
+        self.bytes.truncate(len);
+        self.lost.retain(|lost| lost.start < len);
+        self.lost.iter_mut().for_each(|lost| lost.end = lost.end.min(len));
+    }
+
+    /// A sync fails as Linux has it fail: the pages are clean, and not on the disk.
+    fn lose(&mut self) {
+        self.lost.push(self.synced..self.bytes.len());
+        self.sync();
+    }
+
+    fn sync(&mut self) {
+        self.synced = self.bytes.len();
+        self.stale.clear();
+    }
+
+    fn is_durable(&self) -> bool {
+        self.bytes.len() == self.synced && self.stale.is_empty() && self.lost.is_empty()
+    }
 }
 
 /// One volatile change of a directory.
@@ -145,8 +189,7 @@ impl SimStorage {
     pub fn overwrite(&self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
         let mut state = self.state.lock();
         let id = state.find(path)?;
-        let synced = bytes.len();
-        state.files.insert(id, File { bytes, synced });
+        state.files.insert(id, File::durable(bytes));
         Ok(())
     }
 
@@ -260,20 +303,40 @@ impl State {
         ids.sort_unstable();
         for id in ids {
             let file = self.files[&id].clone();
-            let loose = (file.bytes.len() - file.synced) as u64;
-            if loose == 0 {
-                continue;
+            if !file.is_durable() {
+                let left = self.torn(&file);
+                self.files.insert(id, File::durable(left));
             }
-            let kept = file.synced + self.random(loose + 1) as usize;
-            let mut bytes = file.bytes;
-            bytes.truncate(kept);
-            if self.random(3) == 0 {
-                // The length reached the disk, some of the bytes did not.
-                let zero_from = file.synced + self.random((kept - file.synced) as u64 + 1) as usize;
-                bytes[zero_from..].fill(0);
-            }
-            self.files.insert(id, File { synced: bytes.len(), bytes });
         }
+    }
+
+    /// What a power loss leaves of a file.
+    fn torn(&mut self, file: &File) -> Vec<u8> {
+        let (new, old) = (&file.bytes[file.synced..], &file.stale[..]);
+        let cut_is_lost = !old.is_empty() && self.random(2) == 0;
+        let kept = if cut_is_lost { old.len() } else { self.random(new.len() as u64 + 1) as usize };
+        let (by_sector, zeros) = match self.random(4) {
+            0 => (false, true),
+            1 => (true, false),
+            _ => (false, false),
+        };
+        // The length reached the disk, some of the bytes did not.
+        let new_end = if zeros { self.random(kept as u64 + 1) as usize } else { kept };
+        let mut left = file.bytes[..file.synced].to_vec();
+        for lost in &file.lost {
+            if self.random(2) == 0 {
+                left[lost.clone()].fill(0);
+            }
+        }
+        let mut arrived = true;
+        for i in 0..kept {
+            if by_sector && (i == 0 || left.len().is_multiple_of(SECTOR)) {
+                arrived = self.random(2) == 0;
+            }
+            let before = old.get(i).copied().unwrap_or(0);
+            left.push(*new.get(i).filter(|_| arrived && i < new_end).unwrap_or(&before));
+        }
+        left
     }
 }
 
@@ -341,16 +404,24 @@ impl FileWrite for SimWrite {
 
 impl StorageFile for SimWrite {
     fn sync(&mut self, _kind: SyncKind) -> io::Result<()> {
-        let mut state = self.storage.call("sync")?;
-        self.with_file(&mut state, |file| file.synced = file.bytes.len())
+        let mut state = self.storage.state.lock();
+        if state.generation != self.storage.generation {
+            return Err(io::Error::other("the power was cut"));
+        }
+        match state.next_fault("sync") {
+            None => self.with_file(&mut state, File::sync),
+            Some(fault) => {
+                if fault == Fault::LostSync {
+                    self.with_file(&mut state, File::lose)?;
+                }
+                Err(fault.strike("sync"))
+            }
+        }
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
         let mut state = self.storage.call("truncate")?;
-        self.with_file(&mut state, |file| {
-            file.bytes.truncate(len as usize);
-            file.synced = file.synced.min(len as usize);
-        })
+        self.with_file(&mut state, |file| file.cut(len as usize))
     }
 }
 
@@ -383,7 +454,7 @@ impl Storage for SimStorage {
         let (dir, name) = split(path)?;
         let id = match state.find(path) {
             Ok(id) => {
-                state.files.insert(id, File::default());
+                state.files.entry(id).or_default().cut(0);
                 id
             }
             Err(_) => {

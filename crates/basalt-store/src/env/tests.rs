@@ -100,6 +100,62 @@ fn a_power_loss_keeps_what_was_synced_and_only_that_for_sure() {
 }
 
 #[test]
+fn bytes_that_were_cut_off_may_come_back_until_a_sync() {
+    let after_cut = |seed, synced: bool| {
+        let storage = SimStorage::new(seed);
+        let path = Path::new("/f");
+        let mut file = storage.create(path).unwrap();
+        file.append(b"safe and gone").unwrap();
+        file.sync(SyncKind::All).unwrap();
+        storage.sync_dir(Path::new("/")).unwrap();
+        file.truncate(4).unwrap();
+        if synced {
+            file.sync(SyncKind::Data).unwrap();
+        }
+        storage.power_loss().read(path).unwrap()
+    };
+    assert!((0..50).all(|seed| after_cut(seed, true) == b"safe"));
+    let back = (0..50).filter(|&seed| after_cut(seed, false) == b"safe and gone").count();
+    let stayed_away = (0..50).filter(|&seed| after_cut(seed, false) == b"safe").count();
+    assert!(back > 0 && stayed_away > 0, "{back} {stayed_away}");
+}
+
+#[test]
+fn sectors_that_were_not_synced_arrive_in_any_order() {
+    let gaps = (0..200).filter(|&seed| {
+        let storage = SimStorage::new(seed);
+        let mut file = storage.create(Path::new("/f")).unwrap();
+        storage.sync_dir(Path::new("/")).unwrap();
+        file.append(&[1; 4_096]).unwrap();
+        let bytes = storage.power_loss().read(Path::new("/f")).unwrap();
+        bytes.iter().skip_while(|&&byte| byte == 1).any(|&byte| byte == 1)
+    });
+    assert!(gaps.count() > 10);
+}
+
+#[test]
+fn what_a_failed_sync_gave_up_is_read_until_the_power_goes_and_no_sync_saves_it() {
+    let lost = (0..50).filter(|&seed| {
+        let storage = SimStorage::new(seed);
+        let path = Path::new("/f");
+        let mut file = storage.create(path).unwrap();
+        storage.sync_dir(Path::new("/")).unwrap();
+        file.append(b"given up").unwrap();
+        storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::LostSync }));
+        file.sync(SyncKind::Data).unwrap_err();
+        storage.set_faults(None);
+        file.append(b", kept").unwrap();
+        file.sync(SyncKind::Data).unwrap();
+        assert_eq!(storage.read(path).unwrap(), b"given up, kept");
+        let bytes = storage.power_loss().read(path).unwrap();
+        assert!(bytes.ends_with(b", kept"), "seed {seed}");
+        bytes.starts_with(&[0])
+    });
+    let lost = lost.count();
+    assert!((1..50).contains(&lost), "{lost}");
+}
+
+#[test]
 fn a_name_that_was_not_synced_may_vanish() {
     let gone = (0..100).filter(|&seed| {
         let storage = SimStorage::new(seed);

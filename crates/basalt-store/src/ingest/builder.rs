@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rows into runs of files, on the writing thread.
 
+use std::sync::Arc;
+
 use basalt_model::{CellRef, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, WriteBatch};
+use bytes::Bytes;
 
 use super::buffer::Buffer;
 use super::{IngestSpec, Ingested};
@@ -28,6 +31,7 @@ pub(super) struct Builder {
     cells: u64,
     with_tags: bool,
     file_bytes_max: u64,
+    bounds: Arc<[Bytes]>,
     table_name: String,
 }
 
@@ -53,6 +57,7 @@ impl Builder {
             cells: 0,
             with_tags: false,
             file_bytes_max: spec.file_bytes_max,
+            bounds: spec.bounds,
             table_name: spec.table_name,
         }
     }
@@ -137,7 +142,7 @@ impl Builder {
         for cell in cells {
             let family = match current.filter(|&at| self.families[at].name.as_bytes() == cell.family) {
                 Some(at) => at,
-                None => self.begin_row(cell.family)?,
+                None => self.begin_row(cell.family, row)?,
             };
             current = Some(family);
             let writer = self.families[family].writer.as_mut().expect("begun with the row");
@@ -149,15 +154,17 @@ impl Builder {
         Ok(())
     }
 
-    fn begin_row(&mut self, name: &[u8]) -> Result<usize> {
+    fn begin_row(&mut self, name: &[u8], row: &[u8]) -> Result<usize> {
         let at = self.families.iter().position(|family| family.name.as_bytes() == name).ok_or_else(|| {
             let family = basalt_model::escape::Escaped(name);
             Error::Invalid(format!("table {} has no column family {family}", self.table_name))
         })?;
         let family = &mut self.families[at];
-        let new_writer =
-            || RunWriter::new(family.target.clone(), false, self.file_bytes_max, (Seq(0), Seq(0)));
-        family.writer.get_or_insert_with(new_writer).begin_row()?;
+        let new_writer = || {
+            RunWriter::new(family.target.clone(), false, self.file_bytes_max, (Seq(0), Seq(0)))
+                .over_regions(Arc::clone(&self.bounds))
+        };
+        family.writer.get_or_insert_with(new_writer).begin_row(row)?;
         Ok(at)
     }
 

@@ -30,8 +30,10 @@ fn start(env: &Env, memory_bytes: usize, file_bytes_max: u64) -> IngestWriter {
         table_name,
         families,
         timestamp_min: 0,
+        timestamp_fixed: None,
         memory_bytes,
         file_bytes_max,
+        bounds: std::sync::Arc::default(),
     };
     IngestWriter::start(spec).expect("a thread can be started")
 }

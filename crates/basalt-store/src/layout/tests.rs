@@ -15,4 +15,7 @@ fn only_full_names_are_ours() {
     assert!(is_manifest_temporary(&manifest_temporary_name(1)));
     assert_eq!(parse_segment_name("00000000000000000003.log"), Some(3));
     assert_eq!(parse_segment_name("00000000000000000003.txt"), None);
+    let temporary = segment_temporary_path(&segment_path(Path::new("/db"), 3));
+    assert!(is_segment_temporary(temporary.file_name().unwrap().to_str().unwrap()));
+    assert!(!is_segment_temporary("00000000000000000003.log"));
 }

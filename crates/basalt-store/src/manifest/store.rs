@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! MANIFEST-00000000000000000007:
-//! basalt manifest 1 1234 9a3bc01d\n        magic, format version, bytes of JSON, their CRC-32C in hexadecimal
+//! basalt manifest 2 1234 9a3bc01d\n        magic, format version, bytes of JSON, their CRC-32C in hexadecimal
 //! {"epoch": 3, …}
 //! ```
 //!
@@ -25,10 +25,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::env::{Env, SyncKind};
 use crate::error::{Error, Result};
 use crate::layout;
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, document};
 
-/// The format written, and the newest that is read.
-pub(crate) const FORMAT: u32 = 1;
+/// The format written, and the newest that is read. Since 2, regions share files, there are snapshots of tables, and indexes.
+pub(crate) const FORMAT: u32 = 2;
 const MAGIC: &str = "basalt manifest";
 
 /// The current manifest and the way to change it. The caller serialises changes.
@@ -85,7 +85,8 @@ pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
             || layout::is_manifest_temporary(name)
     };
     if entries.iter().all(|entry| ours(&entry.name)) {
-        if [layout::WAL_DIR, layout::DATA_DIR].iter().any(|dir| holds_something(env, &root.join(dir))) {
+        let (wal, data) = (root.join(layout::WAL_DIR), root.join(layout::DATA_DIR));
+        if holds_something(env, &wal)? || holds_something(env, &data)? {
             // Never an empty directory: what is in it would be taken for leftovers and removed.
             let found = "it has data or a write-ahead log but no manifest";
             return Err(Error::NotADatabase { path: root.to_owned(), found });
@@ -95,11 +96,11 @@ pub(crate) fn find(env: &Env, root: &Path) -> Result<Found> {
     Err(Error::NotADatabase { path: root.to_owned(), found: "it holds other files and no manifest" })
 }
 
-fn holds_something(env: &Env, dir: &Path) -> bool {
-    // What cannot be listed is not known to be empty.
+fn holds_something(env: &Env, dir: &Path) -> Result<bool> {
     match env.storage.list(dir) {
-        Ok(entries) => !entries.is_empty(),
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        Ok(entries) => Ok(!entries.is_empty()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io("list", dir)(error)),
     }
 }
 
@@ -111,45 +112,12 @@ pub(crate) fn read(env: &Env, path: &Path) -> Result<Manifest> {
 }
 
 fn encode(manifest: &Manifest) -> Vec<u8> {
-    let json = serde_json::to_vec_pretty(manifest).expect("maps have string keys and nothing here can fail");
-    let mut bytes = format!("{MAGIC} {FORMAT} {} {:08x}\n", json.len(), crc32c::crc32c(&json)).into_bytes();
-    bytes.extend_from_slice(&json);
-    bytes
+    document::encode(MAGIC, FORMAT, manifest)
 }
 
 fn decode(bytes: &[u8], path: &Path) -> Result<Manifest> {
-    let corrupt = |offset: usize, what: &str| Error::corrupt(path, offset as u64, what);
-    let line_end = bytes.iter().take(200).position(|&byte| byte == b'\n');
-    let line_end = line_end.ok_or_else(|| corrupt(0, "the header line has no end"))?;
-    let line =
-        std::str::from_utf8(&bytes[..line_end]).map_err(|_| corrupt(0, "the header line is not text"))?;
-    let fields =
-        line.strip_prefix(MAGIC).ok_or_else(|| corrupt(0, "the header line lacks `basalt manifest`"))?;
-    let mut fields = fields.split(' ').skip(1);
-    let format: Option<u32> = fields.next().and_then(|field| field.parse().ok());
-    let found = format.ok_or_else(|| corrupt(0, "the header line has no format version"))?;
-    if found > FORMAT {
-        return Err(Error::NewerFormat { path: path.to_owned(), found, supported: FORMAT });
-    }
-    let len: Option<usize> = fields.next().and_then(|field| field.parse().ok());
-    let expected = fields.next().and_then(|field| u32::from_str_radix(field, 16).ok());
-    let (Some(len), Some(expected)) = (len, expected) else {
-        return Err(corrupt(0, "the header line has no length or checksum"));
-    };
-    let json = &bytes[line_end + 1..];
-    if json.len() != len {
-        let what = format!("expected {len} bytes after the header line, found {}", json.len());
-        return Err(Error::corrupt(path, line_end as u64 + 1, what));
-    }
-    let found = crc32c::crc32c(json);
-    if found != expected {
-        let what = format!("checksum mismatch: expected {expected:#010x}, found {found:#010x}");
-        return Err(Error::corrupt(path, line_end as u64 + 1, what));
-    }
-    let manifest: Manifest = serde_json::from_slice(json).map_err(|error| {
-        Error::corrupt(path, line_end as u64 + 1, format!("the content does not parse: {error}"))
-    })?;
-    manifest.check_invariants().map_err(|what| Error::corrupt(path, line_end as u64 + 1, what))?;
+    let (manifest, json_at): (Manifest, _) = document::decode(MAGIC, FORMAT, bytes, path)?;
+    manifest.check_invariants().map_err(|what| Error::corrupt(path, json_at, what))?;
     Ok(manifest)
 }
 

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The block cache: decoded blocks of store files, shared by everything that reads a database.
 //!
-//! Of a row group the cache holds its head, which leads to all parts of it, and the parts that were decoded to
-//! cells, each for itself.
+//! Of a row group the cache holds its head, which leads to all parts of it, the sections that scans have loaded, as they are
+//! stored, and the parts that were decoded to cells, each for itself. A lookup of one row decodes that row alone, until the same part was asked for a few times
+//! and there is room for all of it ([`BlockCache::is_worth_decoding`]).
 //!
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
 //! for once leaves before one that is asked for again). Blocks are immutable and files are never reused, so
 //! nothing is ever invalidated; blocks of a removed file age out.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
+use basalt_hfile::columnar::{Section, SectionShelf};
 use basalt_hfile::{CellBlock, ColumnarBlock};
-use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
 
 use crate::FileId;
 
 /// Weight that the cache expects of a block; decides only how it sizes its tables.
 const BLOCK_BYTES_EXPECTED: u64 = 96 << 10;
+/// Lookups of rows of one part before it is decoded for good.
+const LOOKUPS_MIN: u8 = 3;
+/// Counters of such lookups. Parts that share one are decoded a little earlier.
+const LOOKUP_COUNTERS: usize = 1 << 14;
 /// Memory that an entry takes beside its block.
 const ENTRY_OVERHEAD: u64 = 128;
 
@@ -31,11 +37,14 @@ struct BlockKey {
 
 /// The part number of a row group's head.
 const HEAD: u32 = u32::MAX;
+/// The part number of the first of its sections; no row group has so many parts.
+const SECTIONS: u32 = 1 << 31;
 
 #[derive(Debug, Clone)]
 enum Entry {
     Cells(Arc<CellBlock>),
     Head(Arc<ColumnarBlock>, u64),
+    Section(Arc<Section>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,15 +55,33 @@ impl Weighter<BlockKey, Entry> for ByMemory {
         let bytes = match entry {
             Entry::Cells(block) => block.memory_bytes() as u64,
             Entry::Head(_, bytes) => *bytes,
+            Entry::Section(section) => section.memory_bytes() as u64,
         };
         bytes + ENTRY_OVERHEAD
+    }
+}
+
+/// Counts what has to leave for something else.
+#[derive(Debug, Clone, Default)]
+struct Evictions(Arc<AtomicU64>);
+
+impl Lifecycle<BlockKey, Entry> for Evictions {
+    type RequestState = ();
+
+    fn on_evict(&self, _: &mut (), _: BlockKey, _: Entry) {
+        self.0.fetch_add(1, Relaxed);
     }
 }
 
 /// Decoded blocks in memory.
 #[derive(Debug)]
 pub struct BlockCache {
-    blocks: Cache<BlockKey, Entry, ByMemory>,
+    blocks: Cache<BlockKey, Entry, ByMemory, DefaultHashBuilder, Evictions>,
+    budget_bytes: u64,
+    evictions: Evictions,
+    /// Memory of indexes and Bloom filters of open files.
+    held_bytes: AtomicU64,
+    lookups: Box<[AtomicU8]>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -66,20 +93,35 @@ pub struct CacheStats {
     pub hits: u64,
     /// Blocks asked for and not found.
     pub misses: u64,
+    /// Blocks that had to leave for others.
+    pub evictions: u64,
     /// Blocks held.
     pub blocks: u64,
     /// Memory held, in bytes.
     pub bytes: u64,
-    /// Memory that may be held, in bytes.
+    /// Memory that may be held, in bytes: that of the cache without what indexes and filters take.
     pub capacity_bytes: u64,
+    /// Memory of indexes and Bloom filters of open files, in bytes.
+    pub index_bytes: u64,
 }
 
 impl BlockCache {
     /// A cache of up to `capacity_bytes`; 0 keeps nothing.
     pub fn new(capacity_bytes: u64) -> Self {
         let blocks = usize::try_from(capacity_bytes / BLOCK_BYTES_EXPECTED).unwrap_or(usize::MAX).max(16);
+        let evictions = Evictions::default();
         Self {
-            blocks: Cache::with_weighter(blocks, capacity_bytes, ByMemory),
+            blocks: Cache::with(
+                blocks,
+                capacity_bytes,
+                ByMemory,
+                DefaultHashBuilder::default(),
+                evictions.clone(),
+            ),
+            budget_bytes: capacity_bytes,
+            evictions,
+            held_bytes: AtomicU64::new(0),
+            lookups: (0..LOOKUP_COUNTERS).map(|_| AtomicU8::new(0)).collect(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -110,6 +152,34 @@ impl BlockCache {
         self.blocks.insert(key(file, index, HEAD), Entry::Head(Arc::clone(block), bytes));
     }
 
+    /// Where the sections of a row group are kept.
+    pub(crate) fn shelf(self: &Arc<Self>, file: FileId, index: usize) -> Box<dyn SectionShelf> {
+        Box::new(Shelf { cache: Arc::clone(self), file, index })
+    }
+
+    /// Leaves room for indexes and Bloom filters of open files, which count against the same budget; a quarter of it
+    /// stays for blocks in any case.
+    pub(crate) fn make_room_for(&self, index_bytes: u64) {
+        let before = self.held_bytes.swap(index_bytes, Relaxed);
+        if before != index_bytes {
+            let room = self.budget_bytes.saturating_sub(index_bytes).max(self.budget_bytes / 4);
+            self.blocks.set_capacity(room);
+        }
+    }
+
+    /// True if a part of a row group, which is not held, should be decoded and kept: rows of it are looked up again and
+    /// again, and nothing has to leave for it.
+    pub(crate) fn is_worth_decoding(&self, file: FileId, index: usize, part: usize) -> bool {
+        let mixed = (file.0 << 32 ^ (index as u64) << 8 ^ part as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let counter = &self.lookups[(mixed >> 32) as usize % LOOKUP_COUNTERS];
+        if counter.load(Relaxed) < LOOKUPS_MIN {
+            counter.fetch_add(1, Relaxed);
+            return false;
+        }
+        counter.store(0, Relaxed);
+        self.blocks.weight() < self.blocks.capacity() / 16 * 15
+    }
+
     fn count(&self, found: Option<Entry>) -> Option<Entry> {
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Relaxed);
@@ -121,10 +191,39 @@ impl BlockCache {
         CacheStats {
             hits: self.hits.load(Relaxed),
             misses: self.misses.load(Relaxed),
+            evictions: self.evictions.0.load(Relaxed),
             blocks: self.blocks.len() as u64,
             bytes: self.blocks.weight(),
             capacity_bytes: self.blocks.capacity(),
+            index_bytes: self.held_bytes.load(Relaxed),
         }
+    }
+}
+
+/// The sections of one row group.
+#[derive(Debug)]
+struct Shelf {
+    cache: Arc<BlockCache>,
+    file: FileId,
+    index: usize,
+}
+
+impl Shelf {
+    fn key(&self, number: usize) -> BlockKey {
+        key(self.file, self.index, SECTIONS + number as u32)
+    }
+}
+
+impl SectionShelf for Shelf {
+    fn get(&self, number: usize) -> Option<Arc<Section>> {
+        match self.cache.count(self.cache.blocks.get(&self.key(number))) {
+            Some(Entry::Section(section)) => Some(section),
+            _ => None,
+        }
+    }
+
+    fn put(&self, number: usize, section: &Arc<Section>) {
+        self.cache.blocks.insert(self.key(number), Entry::Section(Arc::clone(section)));
     }
 }
 
@@ -132,3 +231,6 @@ fn key(file: FileId, index: usize, part: u32) -> BlockKey {
     let index = u32::try_from(index).expect("a store file has fewer than 2^32 blocks");
     BlockKey { file, index, part }
 }
+
+#[cfg(test)]
+mod tests;

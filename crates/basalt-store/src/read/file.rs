@@ -7,37 +7,38 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::file_info::keys;
 use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding, HFileReader, ReadOptions};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
-use parking_lot::Mutex;
 
 use super::cache::BlockCache;
+use super::handle::FileHandle;
 use super::source::CellSource;
 use crate::env::Env;
 use crate::{Corruption, Error, FileMeta, Result};
 
-/// One store file: what the manifest says of it, and its reader once somebody needed it. Shared behind an
-/// `Arc`; a snapshot that holds one can read it, whatever the manifest says by then.
+/// One store file as a region lists it: what the manifest says of it, and its reader once somebody needed it. Shared
+/// behind an `Arc`; a snapshot that holds one can read it, whatever the manifest says by then.
+///
+/// A listing may be of some rows only ([`crate::manifest::FilePart`]): readers get no others.
 pub struct StoreFile {
     meta: FileMeta,
-    path: PathBuf,
     table: Arc<str>,
-    env: Env,
-    reader: OnceLock<HFileReader>,
-    opening: Mutex<()>,
-    obsolete: AtomicBool,
+    handle: Arc<FileHandle>,
 }
 
 impl StoreFile {
     /// The file at `path`; touches nothing yet. `table` is named in errors.
     pub fn new(env: Env, path: PathBuf, table: Arc<str>, meta: FileMeta) -> Self {
-        let (reader, opening, obsolete) = (OnceLock::new(), Mutex::new(()), AtomicBool::new(false));
-        Self { meta, path, table, env, reader, opening, obsolete }
+        Self::of(Arc::new(FileHandle::new(env, path)), table, meta)
+    }
+
+    /// A file that others may list as well.
+    pub(crate) fn of(handle: Arc<FileHandle>, table: Arc<str>, meta: FileMeta) -> Self {
+        Self { meta, table, handle }
     }
 
     /// What the manifest says.
@@ -47,12 +48,33 @@ impl StoreFile {
 
     /// Where it lies.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.handle.path()
     }
 
     /// The manifest no longer names the file: it is removed from storage with the last handle on it.
     pub fn mark_obsolete(&self) {
-        self.obsolete.store(true, Relaxed);
+        self.handle.mark_obsolete();
+    }
+
+    /// Where the rows that count end; `None` if all that follow their first one do.
+    fn part_end(&self) -> Option<&Bytes> {
+        self.meta.bound()?.end.as_ref()
+    }
+
+    /// Where to look for the first row from `row` on that counts.
+    fn row_from(&self, row: &[u8]) -> Vec<u8> {
+        let first = if self.meta.part.is_some() { &self.meta.first_row[..] } else { b"" };
+        row.max(first).to_vec()
+    }
+
+    /// First block behind those that hold rows that count.
+    pub(crate) fn blocks_end(&self) -> Result<usize> {
+        let reader = self.reader()?;
+        let count = self.explained(reader.block_count())?;
+        if self.meta.part.is_none() {
+            return Ok(count);
+        }
+        Ok(self.explained(reader.find_block(&self.meta.last_row))?.map_or(0, |last| last + 1))
     }
 
     /// True if a row of the file can lie in `range`.
@@ -62,15 +84,12 @@ impl StoreFile {
 
     /// The open file.
     pub fn reader(&self) -> Result<&HFileReader> {
-        if let Some(reader) = self.reader.get() {
-            return Ok(reader);
-        }
-        let _one_at_a_time = self.opening.lock();
-        if self.reader.get().is_none() {
-            let opened = self.open()?;
-            let _ = self.reader.set(opened);
-        }
-        Ok(self.reader.get().expect("set above, under the lock"))
+        self.handle.reader(|env, path| self.open(env, path))
+    }
+
+    /// Memory of index and Bloom filter, in bytes; 0 before the first use.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.handle.opened().map_or(0, |reader| reader.memory_bytes() as u64)
     }
 
     /// No put in the file has a lower timestamp.
@@ -78,13 +97,13 @@ impl StoreFile {
         Ok(self.reader()?.file_info().i64(keys::EARLIEST_PUT_TS).unwrap_or(i64::MIN))
     }
 
-    fn open(&self) -> Result<HFileReader> {
-        let file = self.env.storage.open(&self.path).map_err(Error::io("open", &self.path))?;
+    fn open(&self, env: &Env, path: &Path) -> Result<HFileReader> {
+        let file = env.storage.open(path).map_err(Error::io("open", path))?;
         let options = ReadOptions { seq_override: self.meta.seq_override, ..ReadOptions::default() };
         let reader = HFileReader::open(file, options).map_err(|error| self.explain(error, None))?;
-        if reader.cells() != self.meta.cells {
-            let what =
-                format!("the manifest gives it {} cells, its trailer {}", self.meta.cells, reader.cells());
+        let expected = self.meta.whole().cells;
+        if reader.cells() != expected {
+            let what = format!("the manifest gives it {expected} cells, its trailer {}", reader.cells());
             return Err(self.damage(0, what, None));
         }
         Ok(reader)
@@ -101,7 +120,7 @@ impl StoreFile {
         }
         let opened = reader.open_block(index).map_err(|error| self.explain(error, Some(index)))?;
         let Some(head) = opened.columns() else { return Ok(None) };
-        if access.fill_cache {
+        if access.keep >= Keep::Stored {
             access.cache.insert_head(self.meta.id, index, head);
         }
         Ok(Some(Arc::clone(head)))
@@ -118,28 +137,24 @@ impl StoreFile {
             access.counters.blocks_cached.fetch_add(1, Relaxed);
             return Ok(block);
         }
+        self.read_part((index, part), group, access)
+    }
+
+    pub(super) fn read_part(
+        &self,
+        (index, part): (usize, usize),
+        group: &ColumnarBlock,
+        access: &ReadAccess,
+    ) -> Result<Arc<CellBlock>> {
         let block = group.decode(part..part + 1).map_err(|error| self.explain(error, Some(index)))?;
         let block = Arc::new(block);
         let size_bytes = self.explained(self.reader()?.block_extent(index))?.size_bytes;
         access.counters.blocks_read.fetch_add(u64::from(part == 0), Relaxed);
         access.counters.bytes_read.fetch_add(u64::from(size_bytes) / group.vectors() as u64, Relaxed);
-        if access.fill_cache {
+        if access.keep == Keep::Decoded {
             access.cache.insert(self.meta.id, index, part, &block);
         }
         Ok(block)
-    }
-
-    /// The cells of one row of a row group.
-    fn row_of_group(
-        &self,
-        index: usize,
-        row: &[u8],
-        group: &ColumnarBlock,
-        access: &ReadAccess,
-    ) -> Result<Arc<CellBlock>> {
-        let block = group.decode_row(row).map_err(|error| self.explain(error, Some(index)))?;
-        access.counters.blocks_read.fetch_add(1, Relaxed);
-        Ok(Arc::new(block))
     }
 
     /// Block `index`, which is no row group, from the cache or from storage.
@@ -148,13 +163,17 @@ impl StoreFile {
             access.counters.blocks_cached.fetch_add(1, Relaxed);
             return Ok(block);
         }
+        self.read_block(index, access)
+    }
+
+    pub(super) fn read_block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
         let reader = self.reader()?;
         let block = reader.read_block(index).map_err(|error| self.explain(error, Some(index)))?;
         let block = Arc::new(block);
         let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
         access.counters.blocks_read.fetch_add(1, Relaxed);
         access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
-        if access.fill_cache {
+        if access.keep == Keep::Decoded {
             access.cache.insert(self.meta.id, index, 0, &block);
         }
         Ok(block)
@@ -168,7 +187,7 @@ impl StoreFile {
     pub(crate) fn explain(&self, error: basalt_hfile::Error, block: Option<usize>) -> Error {
         match error {
             basalt_hfile::Error::Corrupt { offset, what, .. } => self.damage(offset, what, block),
-            basalt_hfile::Error::Io { source, .. } => Error::io("read", &self.path)(source),
+            basalt_hfile::Error::Io { source, .. } => Error::io("read", self.path())(source),
             // Our own files use only what this release knows; a trailer that says otherwise has rotted.
             basalt_hfile::Error::Unsupported { what, .. } => {
                 self.damage(0, format!("it uses {what}, which is not supported"), None)
@@ -181,7 +200,7 @@ impl StoreFile {
         let range = block.and_then(|index| self.block_range(index)).unwrap_or_else(|| self.key_range());
         let table = Some(self.table.to_string());
         Error::Corrupt(Arc::new(Corruption {
-            file: self.path.clone(),
+            file: self.path().to_owned(),
             offset,
             table,
             range: Some(range),
@@ -198,7 +217,7 @@ impl StoreFile {
     /// The rows that block `index` may hold. The row of the next index key counts as well when that key
     /// begins in the middle of a row.
     fn block_range(&self, index: usize) -> Option<KeyRange> {
-        let reader = self.reader.get()?;
+        let reader = self.handle.opened()?;
         let start = Bytes::copy_from_slice(reader.block_first_row(index).ok()?);
         let end = if index + 1 < reader.block_count().ok()? {
             KeyRange::point(Bytes::copy_from_slice(reader.block_first_row(index + 1).ok()?)).end
@@ -212,18 +231,27 @@ impl StoreFile {
 impl fmt::Debug for StoreFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoreFile")
-            .field("path", &self.path)
+            .field("path", &self.path())
             .field("meta", &self.meta)
             .finish_non_exhaustive()
     }
 }
 
-impl Drop for StoreFile {
-    fn drop(&mut self) {
-        if self.obsolete.load(Relaxed) {
-            // A file that stays behind is found and removed when the database is opened next.
-            let _ = self.env.storage.remove(&self.path);
-        }
+/// What of that which is read goes into the block cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    /// Nothing: whoever reads comes but once.
+    Nothing,
+    /// Heads and sections of row groups, as they are stored. For scans whose decoded blocks would push out all others.
+    Stored,
+    /// Decoded blocks as well.
+    Decoded,
+}
+
+impl Keep {
+    /// Everything, or nothing.
+    pub(crate) fn if_wanted(wanted: bool) -> Self {
+        if wanted { Self::Decoded } else { Self::Nothing }
     }
 }
 
@@ -232,8 +260,8 @@ impl Drop for StoreFile {
 pub struct ReadAccess {
     /// Looked into before every read.
     pub cache: Arc<BlockCache>,
-    /// Put what was read into the cache. Off for compactions and for scans larger than the cache.
-    pub fill_cache: bool,
+    /// What of it goes into the cache.
+    pub keep: Keep,
     /// Counted up while reading.
     pub counters: Arc<ReadCounters>,
 }
@@ -300,7 +328,7 @@ impl FileSource {
     /// Cells of `file` up to the commit `seq_max`.
     pub(crate) fn new(file: Arc<StoreFile>, access: ReadAccess, seq_max: Seq) -> Self {
         let seq_max = Some(seq_max).filter(|seq_max| *seq_max < file.meta.seq_max);
-        let seek_row = Some(Vec::new());
+        let seek_row = Some(file.row_from(b""));
         Self { file, access, seq_max, seek_row, only_row: None, next: None, group: None, current: None }
     }
 
@@ -356,7 +384,10 @@ impl FileSource {
         let file = Arc::clone(&self.file);
         let explain = |error| file.explain(error, Some(index));
         if let Some(row) = self.only_row.as_deref().or_else(|| self.one_row_before(end)) {
-            let block = file.row_of_group(index, row, &head, &self.access)?;
+            let block = match self.access.cache.get(file.meta.id, index, part) {
+                Some(block) => block,
+                None => file.decode_for_row((index, part), row, &head, &self.access)?,
+            };
             self.group = None;
             self.take_up(index, ONE_ROW, block);
             return Ok(true);
@@ -390,6 +421,27 @@ impl FileSource {
         self.current = Some(Current { index, part, block, at });
     }
 
+    /// The last row before `before` that block `index` has.
+    fn row_before_in(&self, index: usize, before: &[u8]) -> Result<Option<Bytes>> {
+        let last_of = |block: &CellBlock| {
+            let last = block.lower_bound_row(before).checked_sub(1)?;
+            Some(Bytes::copy_from_slice(block.row(last)))
+        };
+        let Some(head) = self.file.row_group(index, &self.access)? else {
+            return Ok(match &self.current {
+                Some(current) if current.index == index => last_of(&current.block),
+                _ => last_of(&*self.file.block(index, &self.access)?),
+            });
+        };
+        let part = head.vector_of_row(before).map_err(|error| self.file.explain(error, Some(index)))?;
+        for part in (0..=part).rev() {
+            if let Some(row) = last_of(&*self.file.part((index, part), &head, &self.access)?) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
     fn next_block(&mut self) -> Result<Option<usize>> {
         if self.next.is_none() {
             let row = self.seek_row.as_deref().unwrap_or_default();
@@ -404,7 +456,7 @@ impl FileSource {
 
 impl CellSource for FileSource {
     fn seek(&mut self, row: &[u8]) {
-        self.seek_row = Some(row.to_vec());
+        self.seek_row = Some(self.file.row_from(row));
         self.next = None;
         self.group = None;
         if let Some(current) = &mut self.current {
@@ -413,16 +465,27 @@ impl CellSource for FileSource {
     }
 
     fn next_run(&mut self, end: Option<&[u8]>) -> Result<Option<CellRun>> {
+        let part_end = self.file.part_end().cloned();
+        let end = match (end, part_end.as_deref()) {
+            (Some(end), Some(part_end)) => Some(end.min(part_end)),
+            (end, part_end) => end.or(part_end),
+        };
         loop {
             if !self.load(end)? {
                 return Ok(None);
             }
             let current = self.current.as_mut().expect("loaded above");
-            let cells = match self.seq_max {
-                None => current.at..current.block.len(),
-                Some(seq_max) => visible(&current.block, current.at, seq_max),
+            let block = &current.block;
+            let limit = part_end.as_ref().map_or(block.len(), |end| block.lower_bound_row(end));
+            if current.at >= limit {
+                return Ok(None);
+            }
+            let mut cells = match self.seq_max {
+                None => current.at..limit,
+                Some(seq_max) => visible(block, current.at, seq_max),
             };
             current.at = cells.end;
+            cells.end = cells.end.min(limit);
             if !cells.is_empty() {
                 return Ok(Some(CellRun { block: Arc::clone(&current.block), cells }));
             }
@@ -439,12 +502,8 @@ impl CellSource for FileSource {
         }
         let found = self.file.explained(self.file.reader()?.find_block(before))?;
         for index in (0..=found.unwrap_or(0)).rev() {
-            let block = match &self.current {
-                Some(current) if current.index == index => Arc::clone(&current.block),
-                _ => self.file.block(index, &self.access)?,
-            };
-            if let Some(last) = block.lower_bound_row(before).checked_sub(1) {
-                return Ok(Some(Bytes::copy_from_slice(block.row(last))));
+            if let Some(row) = self.row_before_in(index, before)? {
+                return Ok(Some(row));
             }
         }
         Ok(None)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Point lookups: per file the key bounds, the Bloom filter, then one block; no scan is set up.
+//! Point lookups: every place that may have the row is looked into ([`point`]); no scan is set up.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,8 +9,9 @@ use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use super::family::{BoxedSource, FamilyInput};
-use super::file::{FileSource, ReadAccess, StoreFile};
+use super::file::{FileSource, ReadAccess};
 use super::merge::{Merge, Stretch};
+use super::point::{self, Found};
 use super::resolve::{Purpose, Resolver};
 use super::source::{CellSource, RunList};
 use crate::Result;
@@ -39,21 +40,28 @@ fn family_row(
     out: &mut Vec<CellRun>,
 ) -> Result<()> {
     let mut found: Vec<(Vec<CellRun>, i64)> = Vec::new();
-    let mut look_into = |source: &mut dyn CellSource| -> Result<()> {
-        let runs = runs_of_row(source, range)?;
+    for memtable in &family.memtables {
+        let mut source = memtable();
+        let runs = runs_of_row(&mut source, range)?;
         if !runs.is_empty() {
             found.push((runs, source.timestamp_min()));
         }
-        Ok(())
-    };
-    for memtable in &family.memtables {
-        let mut memtable = memtable();
-        look_into(&mut memtable)?;
     }
     for file in &family.files {
-        if may_contain(file, &range.start)? {
-            let (file, row) = (Arc::clone(file), &range.start);
-            look_into(&mut FileSource::of_row(file, access.clone(), seq_max, row))?;
+        match point::find_row(file, &range.start, family.files.len() > 1, access)? {
+            Found::Missing => {}
+            Found::Cells(run)
+                if run.block.slots[run.cells.clone()].iter().all(|slot| slot.seq <= seq_max) =>
+            {
+                found.push((vec![run], file.meta().timestamp_min));
+            }
+            Found::Cells(_) | Found::Elsewhere => {
+                let source = &mut FileSource::of_row(Arc::clone(file), access.clone(), seq_max, &range.start);
+                let runs = runs_of_row(source, range)?;
+                if !runs.is_empty() {
+                    found.push((runs, file.meta().timestamp_min));
+                }
+            }
         }
     }
     let mut resolver = Resolver::new(family.rules, Purpose::Read);
@@ -71,14 +79,6 @@ fn family_row(
         resolver.push(&stretch, out);
     }
     Ok(())
-}
-
-fn may_contain(file: &StoreFile, row: &Bytes) -> Result<bool> {
-    let meta = file.meta();
-    if *row < meta.first_row || *row > meta.last_row {
-        return Ok(false);
-    }
-    file.explained(file.reader()?.may_contain_row(row))
 }
 
 /// The runs of the one row that `range` spans.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Delete markers of one row that a reader has met, and what they hide.
+//! Delete markers of one row that a reader has met, and what they hide; when the puts of a column came and went.
 
 /// Delete markers as (timestamp, sequence number); the latter is the maximum where it must not matter.
 #[derive(Debug, Default)]
@@ -21,6 +21,12 @@ impl Marks {
         self.ranges.iter().any(|&(up_to, by)| timestamp <= up_to && seq <= by)
     }
 
+    /// The number of the first marker of exactly this timestamp that hides a cell with this number.
+    fn first_point(&self, timestamp: i64, seq: u64) -> Option<u64> {
+        let hiding = |&&(at, by): &&(i64, u64)| timestamp == at && seq <= by;
+        self.points.iter().filter(hiding).map(|&(_, by)| by).min()
+    }
+
     pub(super) fn add_point(&mut self, timestamp: i64, seq: u64) {
         self.points.push((timestamp, seq));
     }
@@ -34,5 +40,92 @@ impl Marks {
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
         self.points.clear();
+    }
+}
+
+/// The number of the first marker of a family and of a column that deletes exactly this version.
+pub(super) fn first_delete(family: &Marks, column: &Marks, timestamp: i64, seq: u64) -> Option<u64> {
+    match (family.first_point(timestamp, seq), column.first_point(timestamp, seq)) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Puts of one column in the order of writes, for [`DeleteRule::BySequence`](basalt_model::table::DeleteRule): a put that was
+/// beyond VERSIONS once is gone for good, as if a compaction followed every write. Otherwise the delete of one version would
+/// show the one before it or not, as compactions happened to run. HBase's `NewVersionBehaviorTracker` (HBASE-15968) has the
+/// same rule.
+///
+/// What is hidden by a range of deletes or was beyond VERSIONS need not be noted: what it could have displaced is hidden by
+/// the same marker, or was displaced by the same versions.
+#[derive(Debug, Default)]
+pub(super) struct Lives {
+    /// Number of the put, and that of what ended it; the maximum if nothing did.
+    lives: Vec<(u64, u64)>,
+    /// Timestamp and number of the last put.
+    last: Option<(i64, u64)>,
+}
+
+impl Lives {
+    /// Notes a put, after all newer ones of its column, that no range of deletes hides; `deleted` is the number of the first
+    /// delete of its very version. True if it is still there: neither deleted nor overwritten, and never beyond VERSIONS.
+    pub(super) fn meet(&mut self, timestamp: i64, seq: u64, deleted: Option<u64>, versions_max: u32) -> bool {
+        let overwritten = self.overwritten(timestamp);
+        self.last = Some((timestamp, seq));
+        let end = deleted.unwrap_or(u64::MAX).min(overwritten.unwrap_or(u64::MAX));
+        if seq >= end || self.most_within(seq, end, versions_max) >= versions_max as usize {
+            return false;
+        }
+        self.lives.push((seq, end));
+        end == u64::MAX
+    }
+
+    /// The number of the put that took the place of one with this timestamp.
+    fn overwritten(&self, timestamp: i64) -> Option<u64> {
+        self.last.filter(|(at, _)| *at == timestamp).map(|(_, seq)| seq)
+    }
+
+    /// Notes a put that a range of deletes hides.
+    pub(super) fn pass(&mut self, timestamp: i64, seq: u64) {
+        self.last = Some((timestamp, seq));
+    }
+
+    /// How many versions were written together with `seq` or later, and lasted for a while.
+    pub(super) fn written_since(&self, seq: u64) -> u32 {
+        self.lives.iter().filter(|(born, _)| *born >= seq).count() as u32
+    }
+
+    /// Notes a put that may or may not have been beyond VERSIONS.
+    pub(super) fn add(&mut self, timestamp: i64, seq: u64, deleted: Option<u64>) {
+        let is_version = self.overwritten(timestamp).is_none();
+        self.last = Some((timestamp, seq));
+        let end = deleted.unwrap_or(u64::MAX);
+        if is_version && seq < end {
+            self.lives.push((seq, end));
+        }
+    }
+
+    /// The largest number of lives at one moment from `start` to before `end`; from `enough` on not counted exactly.
+    fn most_within(&self, start: u64, end: u64, enough: u32) -> usize {
+        let meeting = || self.lives.iter().filter(|(born, ended)| *born < end && *ended > start);
+        let count = meeting().count();
+        if count < enough as usize || enough <= 1 {
+            return count;
+        }
+        let mut begins: Vec<u64> = meeting().map(|(born, _)| (*born).max(start)).collect();
+        let mut ends: Vec<u64> = meeting().map(|(_, ended)| *ended).collect();
+        begins.sort_unstable();
+        ends.sort_unstable();
+        let mut ended = 0;
+        let alive = begins.iter().enumerate().map(|(before, begin)| {
+            ended += ends[ended..].iter().take_while(|end| *end <= begin).count();
+            before + 1 - ended
+        });
+        alive.max().unwrap_or(0)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.lives.clear();
+        self.last = None;
     }
 }

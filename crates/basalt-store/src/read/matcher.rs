@@ -8,7 +8,8 @@
 //! 1. Row over? All wanted columns served? Past the TTL?
 //! 2. A marker is noted. One after the wanted times counts as well, unless the family keeps deleted cells: then a
 //!    reader of a moment sees what was there at that moment.
-//! 3. Hidden by a marker? Outside of the wanted times? Not a wanted column? Beyond VERSIONS?
+//! 3. Hidden by a marker? By sequence also: beyond VERSIONS at any time, whichever times and versions are wanted?
+//!    Outside of the wanted times? Not a wanted column? Beyond VERSIONS?
 //! 4. The filter. Then the versions that the reader wants.
 //!
 //! A reader without wishes takes the [`Resolver`](super::resolve::Resolver), which passes whole blocks.
@@ -19,7 +20,7 @@ use basalt_model::{CellRef, CellType};
 use bytes::Bytes;
 
 use super::filter::{CellFilter, Seen, Verdict};
-use super::marks::Marks;
+use super::marks::{Lives, Marks, first_delete};
 use super::resolve::{Rules, own_ttl_passed};
 use super::seek::SeekKey;
 use crate::Result;
@@ -94,6 +95,9 @@ pub(crate) struct Matcher {
     column_marks: Marks,
     /// Qualifier that the column's marks belong to.
     marked: Vec<u8>,
+    /// By sequence: the puts of a column so far, and its qualifier.
+    lives: Lives,
+    lived: Vec<u8>,
     /// Qualifier of the last cell that passed the filter, and how many of it did.
     passed: Option<Vec<u8>>,
     passed_count: u32,
@@ -110,6 +114,8 @@ impl Matcher {
             family_marks: Marks::default(),
             column_marks: Marks::default(),
             marked: Vec::new(),
+            lives: Lives::default(),
+            lived: Vec::new(),
             passed: None,
             passed_count: 0,
         }
@@ -130,6 +136,7 @@ impl Matcher {
         self.columns.reset();
         self.family_marks.clear();
         self.column_marks.clear();
+        self.lives.clear();
         (self.passed, self.passed_count) = (None, 0);
     }
 
@@ -140,6 +147,19 @@ impl Matcher {
     /// Takes note of a visible cell that was passed without a question and has its column to itself so far.
     pub(crate) fn passed_by(&mut self, cell: &CellRef<'_>) {
         let _ = self.columns.count(cell);
+        if self.wishes.rules.delete_rule == DeleteRule::BySequence {
+            self.lives_of(cell.qualifier).add(cell.timestamp, cell.seq.0, None);
+        }
+    }
+
+    /// The puts so far of the column in hand.
+    fn lives_of(&mut self, qualifier: &[u8]) -> &mut Lives {
+        if self.lived != qualifier {
+            self.lives.clear();
+            self.lived.clear();
+            self.lived.extend_from_slice(qualifier);
+        }
+        &mut self.lives
     }
 
     /// The next step after a cell.
@@ -204,17 +224,27 @@ impl Matcher {
 
     fn step_if_hidden(&mut self, cell: &CellRef<'_>) -> Option<Step> {
         let (timestamp, seq) = (cell.timestamp, cell.seq.0);
-        let own = self.marked == cell.qualifier;
-        let by_range = self.family_marks.hide_range(timestamp, seq)
-            || own && self.column_marks.hide_range(timestamp, seq);
-        if by_range && self.wishes.rules.delete_rule == DeleteRule::ByTimestamp {
-            // Everything older is hidden as well. Under the other rule it may have been written later.
-            return Some(self.columns.leave(cell));
+        if self.marked != cell.qualifier {
+            self.column_marks.clear();
         }
-        let hidden = by_range
-            || self.family_marks.hide(timestamp, seq)
-            || own && self.column_marks.hide(timestamp, seq);
-        hidden.then_some(Step::Skip)
+        let (family, own) = (&self.family_marks, &self.column_marks);
+        let by_range = family.hide_range(timestamp, seq) || own.hide_range(timestamp, seq);
+        if self.wishes.rules.delete_rule == DeleteRule::ByTimestamp {
+            if by_range {
+                // Everything older is hidden as well.
+                return Some(self.columns.leave(cell));
+            }
+            let hidden = family.hide(timestamp, seq) || own.hide(timestamp, seq);
+            return hidden.then_some(Step::Skip);
+        }
+        let deleted = first_delete(family, own, timestamp, seq);
+        let versions_kept = self.wishes.rules.versions_kept;
+        let lives = self.lives_of(cell.qualifier);
+        if by_range {
+            lives.pass(timestamp, seq);
+            return Some(Step::Skip);
+        }
+        (!lives.meet(timestamp, seq, deleted, versions_kept)).then_some(Step::Skip)
     }
 
     fn check_visible(

@@ -12,13 +12,18 @@
 //! 3. A put is hidden by a marker that covers its timestamp; under [`DeleteRule::BySequence`] only if the
 //!    marker was not written before it.
 //! 4. Of puts with one timestamp the first (highest sequence number) stands for all.
-//! 5. The first VERSIONS puts that remain are visible.
+//! 5. The first VERSIONS puts that remain are visible. Under `BySequence` those that were already gone when one of them was
+//!    deleted stay gone ([`Lives`]).
 //!
-//! A compaction keeps markers until nothing outside of its inputs can hold what they hide. Puts that are
-//! hidden or beyond VERSIONS leave in every compaction, as in HBase: a later delete of exactly one version
-//! then shows nothing where it would have shown the version before. Under `BySequence` a put beyond VERSIONS
-//! leaves a partial compaction only if enough of the versions above it were also written after it; so
-//! whatever range marker elsewhere hides those hides it as well.
+//! A compaction keeps markers until nothing outside of its inputs can hold what they hide.
+//!
+//! By timestamp, puts that are hidden or beyond VERSIONS leave in every compaction, as in HBase: a later delete of exactly
+//! one version then shows nothing where it would have shown the version before.
+//!
+//! Under `BySequence` no compaction changes what readers see. A partial one knows neither the puts nor the markers elsewhere.
+//! What a range of deletes hides leaves. What only the delete of its version hides stays, for it may keep an older put
+//! elsewhere from being seen. A put beyond VERSIONS leaves if that is one, and one version above it was written after it:
+//! whatever range marker elsewhere hides that one hides it as well.
 //!
 //! The fast path: a lone stretch of a *plain* block (puts only, one per column) that no TTL can concern is
 //! visible as it is. Only a row that began in an earlier stretch is looked at cell by cell.
@@ -29,7 +34,7 @@ use basalt_hfile::{CellBlock, CellRun, CellSlot};
 use basalt_model::table::{DeleteRule, FamilyDescriptor, KeepDeletedCells};
 use basalt_model::{CellRef, CellType};
 
-use super::marks::Marks;
+use super::marks::{Lives, Marks, first_delete};
 use super::merge::Stretch;
 
 /// HBase's tag type for a cell's own TTL: 8 bytes, milliseconds.
@@ -40,6 +45,8 @@ const TTL_TAG: u8 = 8;
 pub struct Rules {
     /// VERSIONS, or fewer if the reader asked for fewer.
     pub versions_max: u32,
+    /// VERSIONS.
+    pub versions_kept: u32,
     /// MIN_VERSIONS.
     pub versions_min: u32,
     /// The moment of the read, for TTLs; milliseconds since the epoch.
@@ -63,6 +70,7 @@ impl Rules {
         let ttl_ms = family.ttl_secs.map(|secs| i64::try_from(secs.saturating_mul(1000)).unwrap_or(i64::MAX));
         Self {
             versions_max: family.versions_max.max(1),
+            versions_kept: family.versions_max.max(1),
             versions_min: family.versions_min,
             now_ms,
             timestamp_min: ttl_ms.map_or(i64::MIN, |ttl_ms| now_ms.saturating_sub(ttl_ms)),
@@ -109,9 +117,10 @@ struct RowState {
 #[derive(Debug, Default)]
 struct ColumnState {
     marks: Marks,
-    /// Versions counted, and their sequence numbers where a partial compaction needs them.
+    /// Versions counted.
     versions: u32,
-    version_seqs: Vec<u64>,
+    /// Noted by sequence only.
+    lives: Lives,
     /// Timestamp and type of the last cell that was let pass: another one like it adds nothing.
     last: Option<(i64, CellType)>,
     /// No further put of this column passes. Markers are still noted: those of the family lie among the
@@ -125,7 +134,7 @@ impl ColumnState {
     fn clear(&mut self) {
         self.marks.clear();
         self.versions = 0;
-        self.version_seqs.clear();
+        self.lives.clear();
         self.last = None;
         self.done = false;
         self.left = false;
@@ -164,7 +173,9 @@ impl Resolver {
         let column = &mut self.row.column;
         column.clear();
         column.versions = 1;
-        column.version_seqs.push(slot.seq.0);
+        if self.rules.delete_rule == DeleteRule::BySequence {
+            column.lives.add(slot.timestamp, slot.seq.0, None);
+        }
         column.last = Some((slot.timestamp, slot.cell_type));
     }
 
@@ -290,12 +301,45 @@ impl Resolver {
         if self.row.column.done {
             return false;
         }
-        !self.is_hidden(cell) && self.counts(cell)
+        match (self.rules.delete_rule, self.purpose) {
+            (DeleteRule::ByTimestamp, _) => !self.is_hidden(cell) && self.counts(cell),
+            (DeleteRule::BySequence, Purpose::CompactSome) => self.may_be_needed(cell),
+            (DeleteRule::BySequence, _) => self.lives(cell) && self.counts(cell),
+        }
     }
 
     fn is_hidden(&self, cell: &CellRef<'_>) -> bool {
-        self.row.family.hide(cell.timestamp, cell.seq.0)
-            || self.row.column.marks.hide(cell.timestamp, cell.seq.0)
+        let (family, own) = (&self.row.family, &self.row.column.marks);
+        family.hide(cell.timestamp, cell.seq.0) || own.hide(cell.timestamp, cell.seq.0)
+    }
+
+    /// By sequence: true if a put was neither deleted nor beyond VERSIONS at any time.
+    fn lives(&mut self, cell: &CellRef<'_>) -> bool {
+        let (timestamp, seq) = (cell.timestamp, cell.seq.0);
+        let RowState { family, column } = &mut self.row;
+        if family.hide_range(timestamp, seq) || column.marks.hide_range(timestamp, seq) {
+            column.lives.pass(timestamp, seq);
+            return false;
+        }
+        let deleted = first_delete(family, &column.marks, timestamp, seq);
+        column.lives.meet(timestamp, seq, deleted, self.rules.versions_kept)
+    }
+
+    /// By sequence: false if no reader can see a put, nor be kept by it from seeing another, whatever else there is.
+    fn may_be_needed(&mut self, cell: &CellRef<'_>) -> bool {
+        let (timestamp, seq) = (cell.timestamp, cell.seq.0);
+        let RowState { family, column } = &mut self.row;
+        if family.hide_range(timestamp, seq) || column.marks.hide_range(timestamp, seq) {
+            return false;
+        }
+        let newer = column.lives.written_since(seq);
+        let beyond = self.rules.versions_kept == 1 && newer > 0;
+        let too_old = newer >= self.rules.versions_min && self.rules.expired(timestamp);
+        if beyond || too_old {
+            return false;
+        }
+        column.lives.add(timestamp, seq, first_delete(family, &column.marks, timestamp, seq));
+        true
     }
 
     /// Rules 4 and 5. Markers that a compaction keeps are checked like puts, but count for nothing.
@@ -304,29 +348,16 @@ impl Resolver {
         if column.last == Some((cell.timestamp, cell.cell_type)) {
             return false;
         }
-        let careful =
-            self.purpose == Purpose::CompactSome && self.rules.delete_rule == DeleteRule::BySequence;
-        let versions = if careful {
-            column.version_seqs.iter().filter(|&&seq| seq >= cell.seq.0).count() as u32
-        } else {
-            column.versions
-        };
         let put = u32::from(!cell.cell_type.is_delete());
-        let rank = versions + put;
+        let rank = column.versions + put;
         let rules = &self.rules;
         let too_old = rank > rules.versions_min && rules.expired(cell.timestamp);
         if rank > rules.versions_max || too_old {
-            column.done = !careful;
-            if !careful {
-                // Markers behind it are beyond VERSIONS as well.
-                column.versions = rank;
-            }
+            // Markers behind it are beyond VERSIONS as well.
+            (column.done, column.versions) = (true, rank);
             return false;
         }
-        column.versions += put;
-        if careful {
-            column.version_seqs.push(cell.seq.0);
-        }
+        column.versions = rank;
         column.last = Some((cell.timestamp, cell.cell_type));
         true
     }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use basalt_hfile::CellBlock;
+use basalt_hfile::{CellBlock, CellRun};
 use basalt_model::CellRef;
 
 /// What a reader gets as the value of a cell.
@@ -97,6 +97,13 @@ impl Row {
     pub(crate) fn push_run(&mut self, block: &Arc<CellBlock>, cells: Range<usize>) {
         self.len += cells.len();
         self.spans.push(Span { block: Arc::clone(block), cells, form: ValueForm::Stored(0) });
+    }
+
+    /// Adds those cells of a run whose qualifier is wanted.
+    pub(crate) fn push_columns(&mut self, run: &CellRun, wanted: impl Fn(&[u8]) -> bool) {
+        for i in run.cells.clone().filter(|&i| wanted(run.block.qualifier_of(&run.block.slots[i]))) {
+            self.push(&run.block, i, ValueForm::Stored(0));
+        }
     }
 
     pub(crate) fn push(&mut self, block: &Arc<CellBlock>, index: usize, form: ValueForm) {

@@ -7,11 +7,12 @@
 //! for the caller to look at.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::RecordBatch;
-use basalt_hfile::columnar::{BoundPredicate, Mask, Verdict};
+use basalt_hfile::columnar::{BoundPredicate, Mask, VECTOR, Verdict};
 use basalt_hfile::predicate::Predicate;
 use basalt_hfile::typed::{RowDecoder, TypedError};
 use basalt_hfile::{CellRun, ColumnarBlock};
@@ -35,6 +36,8 @@ pub struct RowRequest {
     pub condition: Option<Condition>,
     /// Rows, from the first on, that are to be left out; for requests without a condition.
     pub skip: u64,
+    /// Columns may come in short form, in the batches that passed: see [`RowDecoder::in_short_form`].
+    pub short: bool,
     /// Rows of a batch, about.
     pub batch_rows: usize,
 }
@@ -42,7 +45,7 @@ pub struct RowRequest {
 impl RowRequest {
     /// All rows, with these columns.
     pub fn of_columns(columns: &[ColumnRef], batch_rows: usize) -> Self {
-        Self { columns: columns.to_vec(), condition: None, skip: 0, batch_rows }
+        Self { columns: columns.to_vec(), condition: None, skip: 0, short: false, batch_rows }
     }
 
     /// The wanted columns and those of the condition.
@@ -89,6 +92,7 @@ pub struct RowScan {
     condition: Option<Condition>,
     bound: Option<Bound>,
     skip: u64,
+    short: bool,
     table: Arc<str>,
     batch_rows: usize,
     runs: std::vec::IntoIter<CellRun>,
@@ -121,10 +125,13 @@ impl RowScan {
     /// Decodes `cells`, which must include those of the condition's columns, into batches. `table` is named in errors.
     pub fn new(cells: CellScan, schema: Arc<TableSchema>, request: RowRequest, table: Arc<str>) -> Self {
         let all = request.all_columns();
-        let RowRequest { columns, condition, skip, batch_rows } = request;
+        let RowRequest { columns, condition, skip, short, batch_rows } = request;
         let mut cells = cells;
         cells.allow_row_groups();
-        let decoder = RowDecoder::of_columns(&schema, &columns);
+        let decoder = match short {
+            true => RowDecoder::in_short_form(&schema, &columns),
+            false => RowDecoder::of_columns(&schema, &columns),
+        };
         let wide = condition.is_some().then(|| RowDecoder::of_columns(&schema, &all));
         Self {
             cells,
@@ -135,6 +142,7 @@ impl RowScan {
             condition,
             bound: None,
             skip,
+            short,
             table,
             batch_rows: batch_rows.max(1),
             runs: Vec::new().into_iter(),
@@ -192,7 +200,13 @@ impl RowScan {
             }
             match self.cells.next_chunk()? {
                 Some(Chunk::Cells(runs)) => self.runs = runs.into_iter(),
-                Some(Chunk::Rows(rows)) => self.behind = Some(rows),
+                Some(Chunk::Rows(rows)) => {
+                    let ends = rows.begins.is_some() && self.ends_batch_at_group();
+                    self.behind = Some(rows);
+                    if ends {
+                        return Ok(());
+                    }
+                }
                 None => {
                     self.decoder().end().map_err(|error| self.explain(error))?;
                     self.ended = true;
@@ -200,6 +214,12 @@ impl RowScan {
             }
         }
         Ok(())
+    }
+
+    /// True if the batch in hand should have no rows of the next row group: texts come in short form only while they are of
+    /// one dictionary. A batch of very few rows is filled all the same.
+    fn ends_batch_at_group(&mut self) -> bool {
+        self.short && self.decoder().rows_ready() > self.batch_rows / 16
     }
 
     /// Takes the rows of a vector that pass; false if rows of the other kind must go first.
@@ -236,6 +256,13 @@ impl RowScan {
             let Some(left) = self.behind_offset(rows)? else { return Ok(false) };
             wanted = left;
         }
+        if let Some(begin) = begins.filter(|begin| !all && !begin.is_mixed)
+            && !self.is_wide
+            && self.decoder.has_no_columns()
+        {
+            let start = *vector * VECTOR + of_vector.start;
+            return self.count_group(rows, start..start + begin.rows).map(|()| true);
+        }
         if !all {
             let bound = self.bound.as_ref().expect("the group has begun");
             let decoder = match &mut self.wide {
@@ -254,6 +281,11 @@ impl RowScan {
         if wanted.is_none() {
             return Ok(true);
         }
+        if all && self.skip == 0 && self.counts_group() {
+            let rows = wanted.count() + self.cells.skip_group();
+            self.decoder().push_count(rows).map_err(|error| self.explain(error))?;
+            return Ok(true);
+        }
         let first_of_group = match &mut self.bound {
             Some(bound) => !std::mem::replace(&mut bound.is_loaded, true) && bound.rows >= LOAD_ROWS_MIN,
             None => begins.is_some_and(|begin| begin.rows >= LOAD_ROWS_MIN),
@@ -266,6 +298,22 @@ impl RowScan {
             error => self.explain(error),
         })?;
         Ok(true)
+    }
+
+    /// Counts the rows of a row group that pass, of which nothing else is wanted, and leaves it.
+    fn count_group(&mut self, group: &GroupRows, rows: Range<usize>) -> Result<()> {
+        let bound = self.bound.as_ref().expect("the group has begun");
+        let count = self.decoder.count(&bound.predicate, &group.group, rows.clone());
+        let count = count.map_err(|error| group.explain(error))?;
+        self.cells.skip_group();
+        self.counters().rows_skipped.fetch_add((rows.len() - count) as u64, Relaxed);
+        self.decoder.push_count(count).map_err(|error| self.explain(error))
+    }
+
+    /// True if all rows of the row group in hand that pass as they are pass, and are only counted.
+    fn counts_group(&mut self) -> bool {
+        let all = self.bound.as_ref().is_none_or(|bound| bound.verdict == Verdict::All);
+        all && self.decoder().has_no_columns()
     }
 
     /// The rows of a vector that an offset leaves; `None` if rows that wait must go first.

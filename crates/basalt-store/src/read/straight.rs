@@ -24,7 +24,7 @@ use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use super::family::{BoxedSource, FamilyInput, file_sources};
-use super::file::{ReadAccess, StoreFile, disjoint_lists};
+use super::file::{Keep, ReadAccess, StoreFile, disjoint_lists};
 use super::merge::Merge;
 use crate::{Error, Result};
 
@@ -109,7 +109,9 @@ impl LoneFiles {
         let Some(most) = (0..lists.len()).max_by_key(|&at| bytes(&lists[at])) else { return Ok(None) };
         let files = lists.swap_remove(most);
         for file in &files {
-            if file.reader()?.encoding() != basalt_hfile::Encoding::Columnar {
+            // Rows that do not count are told apart cell by cell.
+            let uncut = file.meta().bound().is_none_or(|bound| bound.intersect(hull) == *hull);
+            if file.reader()?.encoding() != basalt_hfile::Encoding::Columnar || !uncut {
                 return Ok(None);
             }
         }
@@ -143,7 +145,7 @@ impl LoneFiles {
                 return Ok(self.others.is_some().then_some(Piece::Cells(range)));
             };
             let reader = file.reader()?;
-            let count = file.explained(reader.block_count())?;
+            let count = file.blocks_end()?;
             let (block, is_first) = match block {
                 FIRST => (file.explained(reader.find_block(&range.start))?.unwrap_or(count), true),
                 block => (block, false),
@@ -153,7 +155,8 @@ impl LoneFiles {
                 self.next = further.then_some((at + 1, 0));
                 continue;
             }
-            let mut of_block = self.block_range(at, block, count)?.intersect(&range);
+            let whole = self.block_range(at, block, count)?;
+            let mut of_block = whole.intersect(&range);
             if is_first {
                 of_block.start = range.start.clone();
             }
@@ -165,7 +168,7 @@ impl LoneFiles {
             if of_block.is_empty() {
                 continue;
             }
-            if !self.take_up(at, block, &of_block, access)? {
+            if !self.take_up((at, block), &whole, &of_block, access)? {
                 return Ok(Some(Piece::Cells(of_block)));
             }
         }
@@ -181,7 +184,8 @@ impl LoneFiles {
         let start = match block {
             0 if at == 0 => Bytes::new(),
             0 => file.meta().first_row.clone(),
-            block => row(block)?,
+            block if at == 0 => row(block)?,
+            block => row(block)?.max(file.meta().first_row.clone()),
         };
         let end = match self.files.get(at + 1) {
             _ if block + 1 < count => Some(row(block + 1)?),
@@ -190,12 +194,17 @@ impl LoneFiles {
         Ok(KeyRange { start, end })
     }
 
-    /// Begins with a row group; false if the block must be read as cells.
-    fn take_up(&mut self, at: usize, block: usize, range: &KeyRange, access: &ReadAccess) -> Result<bool> {
+    /// Begins with a row group, whose rows lie in `whole`; false if the block must be read as cells.
+    fn take_up(
+        &mut self,
+        (at, block): (usize, usize),
+        whole: &KeyRange,
+        range: &KeyRange,
+        access: &ReadAccess,
+    ) -> Result<bool> {
         let file = Arc::clone(&self.files[at]);
         let explain = |error| file.explain(error, Some(block));
-        let opened = file.reader()?.open_block(block).map_err(explain)?;
-        let Some(group) = opened.columns().cloned() else { return Ok(false) };
+        let Some(group) = file.row_group(block, access)? else { return Ok(false) };
         let passes = group.is_plain()
             && group.seqs().1 <= self.seq_max.0
             && group.timestamps().0 >= self.timestamp_min;
@@ -208,10 +217,11 @@ impl LoneFiles {
                 Ordering::Less => group.lower_bound(row).map_err(explain),
                 _ => Ok(default),
             };
-        let first = bound(&range.start, 0)?;
+        // Where the range does not cut the group, its index need not be read.
+        let first = if range.start <= whole.start { 0 } else { bound(&range.start, 0)? };
         let last = match &range.end {
-            Some(end) => bound(end, 0)?,
-            None => group.rows(),
+            Some(end) if range.end != whole.end => bound(end, 0)?,
+            _ => group.rows(),
         };
         let size_bytes = file.explained(file.reader()?.block_extent(block))?.size_bytes;
         access.counters.blocks_read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -228,6 +238,8 @@ impl LoneFiles {
             })
             .collect::<Result<_>>()?;
         let begins = Some(Begin { rows: rows.len() - replaced, is_mixed: !others.is_empty() });
+        let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.meta().id, block));
+        let group = Arc::new(group.reopened(shelf));
         self.group = Some(Group { group, file: at, block, rows, others, begins });
         Ok(true)
     }

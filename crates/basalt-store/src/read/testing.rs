@@ -8,7 +8,7 @@ use basalt_hfile::{CellBlock, CellRun, CellSlot, HFileWriter, WriterOptions};
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
-use super::{BlockCache, ReadAccess, ReadCounters, StoreFile};
+use super::{BlockCache, Keep, ReadAccess, ReadCounters, StoreFile};
 use crate::env::Env;
 use crate::env::sim::SimStorage;
 use crate::{FileId, FileMeta};
@@ -157,6 +157,8 @@ pub(crate) fn store_file(env: &Env, id: u64, cells: &[Cell]) -> Arc<StoreFile> {
         seq_max: seqs().max().unwrap_or_default(),
         seq_override: None,
         created_ms: 0,
+        dir: None,
+        part: None,
     };
     Arc::new(StoreFile::new(env.clone(), path, "T".into(), meta))
 }
@@ -164,5 +166,5 @@ pub(crate) fn store_file(env: &Env, id: u64, cells: &[Cell]) -> Arc<StoreFile> {
 /// Access through a cache of some blocks.
 pub(crate) fn access() -> ReadAccess {
     let counters = Arc::new(ReadCounters::default());
-    ReadAccess { cache: Arc::new(BlockCache::new(1 << 20)), fill_cache: true, counters }
+    ReadAccess { cache: Arc::new(BlockCache::new(1 << 20)), keep: Keep::Decoded, counters }
 }

@@ -12,7 +12,8 @@ use super::read::{access, family_input};
 use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::read::{
-    self, FamilyPlan, Limits, RegionPlan, Row, Rows, Rules, TableScanPlan, Wishes, compile_filter,
+    self, FamilyPlan, Keep, Limits, ReadAccess, RegionPlan, Row, Rows, Rules, StoreFile, TableScanPlan,
+    Wishes, compile_filter, point,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
 
@@ -31,10 +32,77 @@ impl View<'_> {
     pub(crate) fn get(&self, table: TableId, get: &Get) -> Result<Row> {
         let table = self.version.table(table)?;
         check_row(get.row())?;
+        if let Some(row) = self.plain_get(table, get)? {
+            return Ok(row);
+        }
         let range = KeyRange::point(get.row_bytes().clone());
         let plan = self.plan(table, range, &get.options, &How::default())?;
         let mut rows = Rows::new(plan);
         rows.next().transpose().map(Option::unwrap_or_default)
+    }
+
+    /// What a get finds that asks for cells as they are stored, of a row that lies whole and plain in one file a family;
+    /// `None` if it has to take the long way.
+    fn plain_get(&self, table: &TableVersion, get: &Get) -> Result<Option<Row>> {
+        let options = &get.options;
+        let as_stored = options.filter.is_none()
+            && options.time_range.is_all()
+            && options.family_time_ranges.is_empty()
+            && options.family_limit.is_none()
+            && options.family_offset == 0;
+        let region = table.region_of(get.row());
+        if !as_stored || region.memtables().any(|memtable| memtable.has_row(get.row_bytes())) {
+            return Ok(None);
+        }
+        check_options(table, options)?;
+        let named = options.columns.families();
+        let mut row = Row::default();
+        for family in &table.descriptor.families {
+            let columns = named.get(family.name.as_bytes());
+            if columns.is_none() && !named.is_empty() {
+                continue;
+            }
+            let access = access(self.shared, Keep::if_wanted(options.cache_blocks && family.cache_blocks));
+            match self.plain_row(region, family, get.row(), &access)? {
+                point::Found::Missing => {}
+                point::Found::Elsewhere => return Ok(None),
+                point::Found::Cells(run) => match columns.filter(|columns| !columns.is_empty()) {
+                    None => row.push_run(&run.block, run.cells),
+                    Some(columns) => row.push_columns(&run, |qualifier| columns.contains(qualifier)),
+                },
+            }
+        }
+        Ok(Some(row))
+    }
+
+    /// The cells of a row if one file alone has it and a reader sees all of them.
+    fn plain_row(
+        &self,
+        region: &RegionVersion,
+        family: &FamilyDescriptor,
+        row: &[u8],
+        access: &ReadAccess,
+    ) -> Result<point::Found> {
+        let files = region.files.get(&family.name).map_or(&[][..], Vec::as_slice);
+        let may_have =
+            |file: &&Arc<StoreFile>| file.meta().first_row <= row && *row <= file.meta().last_row[..];
+        let several = files.iter().filter(may_have).nth(1).is_some();
+        let timestamp_min = Rules::new(family, self.now_ms).timestamp_min;
+        let mut found = point::Found::Missing;
+        for file in files.iter().filter(may_have) {
+            match point::find_row(file, row, several, access)? {
+                point::Found::Missing => continue,
+                point::Found::Cells(run)
+                    if matches!(found, point::Found::Missing)
+                        && timestamp_min <= file.meta().timestamp_min
+                        && point::is_plain(&run, self.seq) =>
+                {
+                    found = point::Found::Cells(run);
+                }
+                _ => return Ok(point::Found::Elsewhere),
+            }
+        }
+        Ok(found)
     }
 
     /// Sets a scan up. Nothing is read yet.
@@ -91,16 +159,14 @@ impl View<'_> {
         if how.reversed {
             regions.make_contiguous().reverse();
         }
+        let cache = options.cache_blocks && families.iter().all(|(family, _)| family.cache_blocks);
         Ok(TableScanPlan {
             regions,
             filter,
             reversed: how.reversed,
             limits,
             rows_max: how.rows_max,
-            access: access(
-                self.shared,
-                options.cache_blocks && families.iter().all(|(family, _)| family.cache_blocks),
-            ),
+            access: access(self.shared, Keep::if_wanted(cache)),
             seq_max: self.seq,
         })
     }

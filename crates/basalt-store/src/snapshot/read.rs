@@ -12,7 +12,7 @@ use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::read::{
-    self, Boundary, CellScan, FamilyInput, ReadAccess, ReadCounters, RegionInput, Rules, Segment,
+    self, Boundary, CellScan, FamilyInput, Keep, ReadAccess, ReadCounters, RegionInput, Rules, Segment,
     SourceMaker, StoreFile,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
@@ -20,8 +20,8 @@ use crate::version::{RegionVersion, TableVersion, Version};
 /// Rows of a memtable that are sampled per wanted segment.
 const SAMPLES_PER_SEGMENT: usize = 16;
 
-pub(crate) fn access(shared: &Shared, fill_cache: bool) -> ReadAccess {
-    ReadAccess { cache: Arc::clone(&shared.cache), fill_cache, counters: Arc::new(ReadCounters::default()) }
+pub(crate) fn access(shared: &Shared, keep: Keep) -> ReadAccess {
+    ReadAccess { cache: Arc::clone(&shared.cache), keep, counters: Arc::new(ReadCounters::default()) }
 }
 
 pub(crate) fn scan(
@@ -44,7 +44,7 @@ pub(crate) fn scan(
             .collect(),
     };
     let regions = table.regions.iter().filter(wanted).map(input).collect();
-    Ok(CellScan::new(regions, ranges, access(shared, options.cache), seq))
+    Ok(CellScan::new(regions, ranges, access(shared, options.keep), seq))
 }
 
 pub(crate) fn row(
@@ -59,7 +59,7 @@ pub(crate) fn row(
     let now_ms = shared.env.now_ms();
     let input = |family: &FamilyDescriptor| family_input(region, family, reading(family, 1, now_ms), seq);
     let families = table.descriptor.families.iter().map(input).collect();
-    read::get_row(families, row, &access(shared, true), seq)
+    read::get_row(families, row, &access(shared, Keep::Decoded), seq)
 }
 
 /// Memory per cell of a decoded block, beside the bytes of the cell.
@@ -67,9 +67,9 @@ const SLOT_BYTES: u64 = size_of::<CellSlot>() as u64;
 /// Scans that read no more than this from a file are cached in any case, in bytes on disk.
 const SMALL_SCAN_BYTES: u64 = 4 << 20;
 
-/// True if a scan of `ranges` should fill the block cache: the decoded table takes at most half of it, or the
+/// True if a scan of `ranges` should put decoded blocks into the cache: the decoded table takes at most half of it, or the
 /// scan is small. Larger scans would only push out what others need.
-pub(crate) fn worth_caching(
+pub(crate) fn worth_decoding(
     shared: &Shared,
     version: &Version,
     table: TableId,
@@ -151,7 +151,10 @@ pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<O
         let whole = |file: &Arc<StoreFile>| {
             let meta = file.meta();
             let inside = region.range.contains(&meta.first_row) && region.range.contains(&meta.last_row);
-            meta.deletes == 0 && meta.seq_override.unwrap_or(meta.seq_max) <= seq && inside
+            meta.part.is_none()
+                && meta.deletes == 0
+                && meta.seq_override.unwrap_or(meta.seq_max) <= seq
+                && inside
         };
         let in_memory = region.memtables().any(|memtable| !memtable.is_empty());
         if in_memory || !files.iter().all(whole) || read::disjoint_lists(files).len() > 1 {
@@ -180,6 +183,15 @@ pub(crate) fn segments(
         boundaries.extend(memtable_boundaries(region, wanted));
     }
     Ok(read::cut(&ranges, boundaries, wanted))
+}
+
+/// Cuts the rows of a region into about `wanted` parts of about equal bytes.
+pub(crate) fn region_segments(region: &RegionVersion, wanted: usize) -> Result<Vec<Segment>> {
+    let mut boundaries = memtable_boundaries(region, wanted);
+    for (_, file) in region.all_files() {
+        read::file_boundaries(file, &region.range, wanted, &mut boundaries)?;
+    }
+    Ok(read::cut(std::slice::from_ref(&region.range), boundaries, wanted))
 }
 
 fn memtable_boundaries(region: &RegionVersion, wanted: usize) -> Vec<Boundary> {

@@ -31,8 +31,12 @@ pub(crate) struct Recovered {
     pub(crate) frames: u64,
     /// Where the log has to be cut: path and length.
     pub(crate) torn: Option<(PathBuf, u64)>,
+    /// Nothing in the last segment says that all of it was durable.
+    pub(crate) unproven: bool,
     /// Segments to remove: not needed any more, or begun and never used.
     pub(crate) useless: Vec<u64>,
+    /// Copies of segments that a crash left unfinished.
+    pub(crate) unfinished: Vec<PathBuf>,
     /// Damage that was skipped.
     pub(crate) damage: Vec<Corruption>,
 }
@@ -59,9 +63,9 @@ struct SegmentBytes {
 impl LogReader<'_> {
     /// Hands every section of every valid frame to `replay`, in commit order; changes nothing on disk.
     pub(crate) fn read(&self, replay: &mut dyn FnMut(Vec<Section>) -> Result<()>) -> Result<Recovered> {
-        let (numbers, useless) = self.segment_numbers()?;
-        let next_segment = numbers.last().map_or(self.first_segment, |last| last + 1);
-        let mut found = Recovered { next_segment, useless, ..Recovered::default() };
+        let mut found = Recovered::default();
+        let numbers = self.segment_numbers(&mut found)?;
+        found.next_segment = numbers.last().map_or(self.first_segment, |last| last + 1);
         for (at, &number) in numbers.iter().enumerate() {
             let segment = self.load(number)?;
             if let Some(expected) = self.missing_before(&numbers, at) {
@@ -84,17 +88,20 @@ impl LogReader<'_> {
         Ok(found)
     }
 
-    fn segment_numbers(&self) -> Result<(Vec<u64>, Vec<u64>)> {
+    /// The segments that are needed; takes note of what else lies there.
+    fn segment_numbers(&self, found: &mut Recovered) -> Result<Vec<u64>> {
         let dir = self.root.join(layout::WAL_DIR);
         let entries = match self.env.storage.list(&dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(Error::io("list", &dir)(error)),
         };
+        let unfinished = entries.iter().filter(|entry| layout::is_segment_temporary(&entry.name));
+        found.unfinished = unfinished.map(|entry| dir.join(&entry.name)).collect();
         let numbers = entries.iter().filter_map(|entry| layout::parse_segment_name(&entry.name));
-        let (needed, useless): (Vec<u64>, Vec<u64>) =
-            numbers.partition(|&number| number >= self.first_segment);
-        Ok((needed, useless))
+        let (needed, useless) = numbers.partition(|&number| number >= self.first_segment);
+        found.useless = useless;
+        Ok(needed)
     }
 
     /// The segment that should precede segment `at` of `numbers`, if it is not there.
@@ -151,6 +158,7 @@ impl LogReader<'_> {
         replay: &mut dyn FnMut(Vec<Section>) -> Result<()>,
     ) -> Result<()> {
         let mut at = SEGMENT_HEADER;
+        let (mut durable_end, mut data_end) = (0, at);
         let mut entry = SegmentEntry { number: segment.number, seq_last: Seq(0), size_bytes: 0 };
         while at < segment.bytes.len() {
             match self.frame_at(segment, at) {
@@ -158,10 +166,12 @@ impl LogReader<'_> {
                     entry.seq_last = entry.seq_last.max(header.seq_last);
                     found.frames += 1;
                     found.timestamp = found.timestamp.max(header.timestamp);
+                    at += FRAME_HEADER + header.payload_len as usize;
+                    durable_end = durable_end.max(header.durable_end);
                     if !sections.is_empty() {
                         replay(sections)?;
+                        data_end = at;
                     }
-                    at += FRAME_HEADER + header.payload_len as usize;
                 }
                 Err(bad) => match self.behind(segment, at) {
                     Some(durable_end) if durable_end > at as u64 => {
@@ -184,6 +194,7 @@ impl LogReader<'_> {
             }
         }
         entry.size_bytes = at as u64;
+        found.unproven = durable_end < data_end as u64;
         found.seq_last = found.seq_last.max(entry.seq_last);
         found.segments.push(entry);
         Ok(())
@@ -235,17 +246,42 @@ impl LogReader<'_> {
     }
 }
 
-/// Cuts the torn tail off, removes useless segments, and makes what was read durable: frames that survived a
-/// crash of the process alone may still be in the page cache, and the next segment's header will claim that
-/// everything before it is on disk. Everything here may be repeated after a crash.
+/// Removes useless segments, cuts the torn tail off, and makes what was read durable: the next segment's header will
+/// claim that everything before it is on disk. Everything here may be repeated after a crash.
+///
+/// What no frame says was durable may be in the page cache alone: after a crash of the process, or because a sync
+/// failed. In the second case the system takes it for written, and another sync would succeed without it. So such a
+/// segment is written anew, as a file of its own that takes its place.
 pub(crate) fn repair(env: &Env, root: &Path, found: &Recovered) -> Result<()> {
     super::writer::remove_segments(env, root, &found.useless)?;
+    for path in &found.unfinished {
+        env.storage.remove(path).map_err(Error::io("remove", path))?;
+    }
     let Some(last) = found.segments.last() else { return Ok(()) };
     let path = &layout::segment_path(root, last.number);
+    if found.unproven {
+        return rewrite(env, path, last.size_bytes);
+    }
     let mut file = env.storage.open_append(path).map_err(Error::io("open", path))?;
     if let Some((torn, len)) = &found.torn {
         assert_eq!(torn, path, "nothing valid follows a torn tail");
         file.truncate(*len).map_err(Error::io("truncate", path))?;
     }
     file.sync(SyncKind::All).map_err(Error::io("sync", path))
+}
+
+/// Puts a copy of the first `len` bytes of a segment in its place.
+fn rewrite(env: &Env, path: &Path, len: u64) -> Result<()> {
+    let storage = &env.storage;
+    let file = storage.open(path).map_err(Error::io("open", path))?;
+    let bytes = file.read_at(0, len as usize).map_err(Error::io("read", path))?;
+    let copy = &layout::segment_temporary_path(path);
+    let written = storage.create(copy).and_then(|mut file| {
+        file.append(&bytes)?;
+        file.sync(SyncKind::All)
+    });
+    written.map_err(Error::io("write", copy))?;
+    storage.rename(copy, path).map_err(Error::io("rename", copy))?;
+    let dir = path.parent().expect("segments lie in a directory");
+    storage.sync_dir(dir).map_err(Error::io("sync", dir))
 }

@@ -218,6 +218,36 @@ fn after_a_failed_sync_the_log_takes_nothing_more() {
 }
 
 #[test]
+fn what_recovery_read_stays_although_a_failed_sync_gave_it_up() {
+    for seed in 1..=50 {
+        let log = Log::new(SimStorage::new(seed));
+        let mut writer = log.writer(1 << 20);
+        writer.append(&payload(1)).unwrap();
+        writer.sync(SyncKind::Data).unwrap();
+        writer.append(&payload(2)).unwrap();
+        log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::LostSync }));
+        writer.sync(SyncKind::Data).unwrap_err();
+        log.storage.set_faults(None);
+        let (seqs, found) = log.read(false).unwrap();
+        assert_eq!(seqs, [1, 2], "the pages are still there");
+        repair(&log.env, Path::new(ROOT), &found).unwrap();
+        let log = Log::new(log.storage.power_loss());
+        assert_eq!(log.read(false).unwrap().0, [1, 2], "seed {seed}");
+    }
+}
+
+#[test]
+fn a_copy_of_a_segment_that_was_not_finished_is_removed() {
+    let (log, _) = three_frames(false);
+    let copy = crate::layout::segment_temporary_path(&Log::segment(1));
+    log.storage.create_if_missing(&copy);
+    let (_, found) = log.read(false).unwrap();
+    assert_eq!(found.unfinished, [copy]);
+    repair(&log.env, Path::new(ROOT), &found).unwrap();
+    assert_eq!(log.storage.files(), [Log::segment(1)]);
+}
+
+#[test]
 fn a_log_of_another_database_is_not_taken_for_ours() {
     let (log, bytes) = three_frames(true);
     let mut foreign = bytes.clone();

@@ -3,9 +3,10 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use basalt_model::{TableId, WriteBatch};
-use basalt_store::{Database, Durability, OpenOptions};
+use basalt_store::{Database, Durability, Env, OpenOptions};
 
 use crate::support::*;
 
@@ -118,4 +119,34 @@ fn closing_with_work_under_way_loses_nothing_and_frees_the_directory() {
             "a snapshot outlives the handle"
         );
     }
+}
+
+#[test]
+fn a_few_rows_that_are_written_all_the_time_stay_a_few_kilobytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = OpenOptions { flush_interval_ms: 100, wal_segment_bytes: 64 << 10, ..options(64 << 20) };
+    let db = Database::open(dir.path(), options).unwrap();
+    let mut descriptor = descriptor("T", &["f"]);
+    descriptor.families[0].major_compaction_ms = Some(500);
+    let table = db.create_table(descriptor).unwrap();
+    let clock = Env::local().clock;
+    let deadline = clock.monotonic() + Duration::from_secs(60);
+    let mut written = 0;
+    while db.metrics().flushes < 8 || db.metrics().compactions < 3 {
+        assert!(clock.monotonic() < deadline, "{:?}", db.metrics());
+        for row in 0..10 {
+            let value = written.to_string();
+            db.write(one(table, &format!("row{row}"), &[("f:x", &value)]), Durability::Async).unwrap();
+            written += 1;
+        }
+        clock.sleep(Duration::from_millis(1));
+    }
+    while db.stats(table).unwrap().files > 1 || db.metrics().unflushed_bytes > 0 {
+        assert!(clock.monotonic() < deadline, "{:?}, {:?}", db.stats(table), db.metrics());
+        clock.sleep(Duration::from_millis(10));
+    }
+    let (stats, metrics) = (db.stats(table).unwrap(), db.metrics());
+    assert!(written > 1_000 && stats.cells == 10, "{written} cells written, {} kept", stats.cells);
+    assert!(stats.size_bytes < 8_000 && metrics.wal_bytes < 8_000, "{stats:?}, {metrics:?}");
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 10);
 }

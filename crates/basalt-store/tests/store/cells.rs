@@ -8,7 +8,7 @@ use basalt_model::{
     TableName,
 };
 use basalt_store::env::sim::SimStorage;
-use basalt_store::{Database, Error, Row, Table};
+use basalt_store::{Database, Error, OpenOptions, Row, Table};
 
 use crate::support::*;
 
@@ -199,6 +199,22 @@ fn bad_input_names_the_limit_and_the_value_and_changes_nothing() {
     let check = CheckAndMutate::if_not_exists("other", "f", "q").then(Put::new("r").add("f", "q", "v"));
     let check = table.check_and_mutate(&check).unwrap_err();
     assert_eq!(check.to_string(), "a change of row r among those of row other; expected one row");
+    assert_eq!(all(&table), before);
+}
+
+#[test]
+fn cells_over_the_limit_are_refused_whoever_makes_them() {
+    let storage = SimStorage::new(1);
+    drop(table(&storage, &[FamilyDescriptor::new("f")]));
+    let options = OpenOptions { cell_bytes_max: 20, ..options(&storage) };
+    let db = Database::open(std::path::Path::new(ROOT), options).unwrap();
+    let table = db.open_table(&TableName::in_default("T")).unwrap();
+    table.put(Put::new("r").add_at("f", "q", 1, vec![b'x'; 17])).unwrap();
+    let before = all(&table);
+    let put = table.put(Put::new("r").add("f", "q", "small").add("f", "qq", vec![b'x'; 17])).unwrap_err();
+    assert_eq!(put.to_string(), "bytes of a cell: 21; expected 0 to 20");
+    let append = table.append(Append::new("r").add("f", "q", "more")).unwrap_err();
+    assert_eq!(append.to_string(), "bytes of a cell: 24; expected 0 to 20");
     assert_eq!(all(&table), before);
 }
 

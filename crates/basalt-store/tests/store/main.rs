@@ -5,8 +5,14 @@
 mod background;
 mod basics;
 mod cells;
+mod crashes;
 mod faults;
+mod history;
+mod indexes;
 mod model;
 mod queries;
+mod recorded;
+mod regions;
 mod rot;
+mod snapshots;
 mod support;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random operations on a database and on a map; both must always show the same.
 //!
-//! Operations are writes of all durabilities, deletes, updates, flushes, compactions, snapshots, reopenings and
-//! power losses. After a power loss the database must show everything that was acknowledged as durable; of
+//! Operations are writes of all durabilities, deletes, updates, flushes, compactions, splits and merges of regions, snapshots
+//! in memory and by name, reopenings and power losses. After a power loss the database must show everything that was acknowledged as durable; of
 //! the batches behind that, a prefix.
 
 use basalt_model::{TableId, WriteBatch};
@@ -57,7 +57,9 @@ struct Run {
     /// What is certain to survive, and the batches acknowledged behind it.
     durable: State,
     loose: Vec<Vec<Change>>,
-    snapshots: Vec<(Snapshot, State)>,
+    snapshots: Vec<(Snapshot, State, Vec<TableId>)>,
+    /// What the snapshot by the name of each table keeps.
+    kept: [Option<Rows>; 2],
     counter: u64,
 }
 
@@ -73,6 +75,7 @@ impl Run {
             durable: State::default(),
             loose: Vec::new(),
             snapshots: Vec::new(),
+            kept: [None, None],
             counter: 0,
         };
         run.open();
@@ -107,16 +110,19 @@ impl Run {
         state
     }
 
-    fn shown(&self, snapshot: &Snapshot) -> State {
+    fn shown(&self, snapshot: &Snapshot, tables: &[TableId]) -> State {
         let shown = |table: usize| {
-            rows(snapshot, self.tables[table]).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed))
+            rows(snapshot, tables[table]).unwrap_or_else(|error| panic!("seed {}: {error}", self.seed))
         };
         [shown(0), shown(1)]
     }
 
     fn step(&mut self) {
         match self.dice.roll(100) {
-            0..70 => self.write(),
+            0..60 => self.write(),
+            60..64 => self.split(),
+            64..67 => self.merge(),
+            67..70 => self.keep_or_restore(),
             70..76 => self.check_points(),
             76..82 => self.db().flush(Some(self.tables[(self.counter % 2) as usize])).unwrap(),
             82..86 => self.db().compact(None, self.counter.is_multiple_of(3)).unwrap(),
@@ -125,6 +131,50 @@ impl Run {
             93..96 => self.lose_power(),
             _ => self.check(),
         }
+    }
+
+    fn split(&mut self) {
+        let table = self.tables[self.dice.roll(2) as usize];
+        let row = format!("row{:02}", self.dice.roll(40));
+        let regions = self.db().regions(table).unwrap();
+        let region = regions.iter().find(|region| region.range.contains(row.as_bytes())).unwrap();
+        let split = self.db().split_region(table, region.id, Some(row.as_bytes()));
+        assert_eq!(split.is_ok(), region.range.start != row, "seed {}: {split:?}", self.seed);
+        // It flushes, and that makes durable what was written before.
+        if split.is_ok() {
+            self.settle();
+        }
+    }
+
+    fn merge(&mut self) {
+        let table = self.tables[self.dice.roll(2) as usize];
+        let regions = self.db().regions(table).unwrap();
+        if regions.len() < 2 {
+            return;
+        }
+        let left = self.dice.roll(regions.len() as u64 - 1) as usize;
+        self.db().merge_regions(table, [regions[left + 1].id, regions[left].id]).unwrap();
+        assert_eq!(self.db().regions(table).unwrap().len(), regions.len() - 1);
+        self.settle();
+    }
+
+    /// Takes a snapshot of a table if there is none, or goes back to it.
+    fn keep_or_restore(&mut self) {
+        let at = self.dice.roll(2) as usize;
+        let name = basalt_model::TableName::in_default(["A", "B"][at]);
+        if let Some(rows) = self.kept[at].take() {
+            self.db().flush(None).unwrap();
+            self.settle();
+            let id = self.db().restore_snapshot(&name.name).unwrap();
+            self.db().drop_snapshot(&name.name).unwrap();
+            self.tables[at] = id;
+            self.durable[at] = rows;
+        } else {
+            self.db().create_snapshot(&name.name, &name).unwrap();
+            self.settle();
+            self.kept[at] = Some(self.durable[at].clone());
+        }
+        self.check();
     }
 
     fn random_batch(&mut self) -> Vec<Change> {
@@ -195,13 +245,14 @@ impl Run {
         if self.snapshots.len() == 3 {
             self.snapshots.remove(0);
         }
-        self.snapshots.push((self.db().snapshot(), self.expected()));
+        self.snapshots.push((self.db().snapshot(), self.expected(), self.tables.clone()));
     }
 
     fn check(&self) {
-        assert_eq!(self.shown(&self.db().snapshot()), self.expected(), "seed {}", self.seed);
-        for (snapshot, expected) in &self.snapshots {
-            assert_eq!(self.shown(snapshot), *expected, "seed {}: an old snapshot", self.seed);
+        let shown = self.shown(&self.db().snapshot(), &self.tables);
+        assert_eq!(shown, self.expected(), "seed {}", self.seed);
+        for (snapshot, expected, tables) in &self.snapshots {
+            assert_eq!(self.shown(snapshot, tables), *expected, "seed {}: an old snapshot", self.seed);
         }
     }
 
@@ -219,7 +270,7 @@ impl Run {
         self.storage = self.storage.power_loss();
         self.db = None;
         self.open();
-        let shown = self.shown(&self.db().snapshot());
+        let shown = self.shown(&self.db().snapshot(), &self.tables);
         let mut state = self.durable.clone();
         let mut survived = shown == state;
         for batch in std::mem::take(&mut self.loose) {

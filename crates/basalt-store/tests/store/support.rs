@@ -4,10 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use basalt_model::{
     CellType, FamilyDescriptor, KeyRange, LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, WriteBatch,
 };
+use basalt_store::env::Clock;
 use basalt_store::env::sim::SimStorage;
 use basalt_store::{Database, Env, OpenOptions, Result, ScanOptions, Snapshot};
 
@@ -17,6 +20,65 @@ pub(crate) const ROOT: &str = "/db";
 pub(crate) fn options(storage: &SimStorage) -> OpenOptions {
     let env = Env::with_storage(Arc::new(storage.clone()));
     OpenOptions { env, create: true, background: false, ..OpenOptions::default() }
+}
+
+/// Every look at it is a second later, so that no two writes share a timestamp.
+#[derive(Debug)]
+struct SteppingClock;
+
+static NOW_MS: AtomicI64 = AtomicI64::new(1_700_000_000_000);
+
+impl Clock for SteppingClock {
+    fn now_ms(&self) -> i64 {
+        NOW_MS.fetch_add(1_000, Relaxed)
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+/// Its looks often share a millisecond, and now and then it is set back; the same each time for one seed.
+#[derive(Debug)]
+pub(crate) struct UnevenClock {
+    now_ms: AtomicI64,
+    state: AtomicU64,
+}
+
+impl UnevenClock {
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
+        let (now_ms, state) = (1_700_000_000_000.into(), seed.wrapping_mul(2).wrapping_add(1).into());
+        Arc::new(Self { now_ms, state })
+    }
+}
+
+impl Clock for UnevenClock {
+    fn now_ms(&self) -> i64 {
+        let state = self.state.load(Relaxed).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+        self.state.store(state, Relaxed);
+        let step = match (state >> 33) % 16 {
+            0..8 => 0,
+            8..12 => 1,
+            12..15 => 40,
+            _ => -20,
+        };
+        self.now_ms.fetch_add(step, Relaxed) + step
+    }
+
+    fn monotonic(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+/// As [`options`], with a clock of which no two looks are alike.
+pub(crate) fn options_with_stepping_clock(storage: &SimStorage) -> OpenOptions {
+    let mut options = options(storage);
+    options.env.clock = Arc::new(SteppingClock);
+    options
 }
 
 pub(crate) fn open(storage: &SimStorage) -> Result<Database> {
@@ -29,6 +91,7 @@ pub(crate) fn descriptor(name: &str, families: &[&str]) -> TableDescriptor {
         families: families.iter().map(|name| FamilyDescriptor::new(*name)).collect(),
         schema: None,
         attributes: BTreeMap::new(),
+        index: None,
     }
 }
 

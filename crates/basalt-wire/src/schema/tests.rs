@@ -51,6 +51,10 @@ fn what_cannot_be_kept_is_refused() {
     let mut with_coprocessor = sent();
     with_coprocessor.attributes.push(pair("coprocessor$1", "|com.example.Mine|1|"));
     assert!(table(with_coprocessor).unwrap_err().message().contains("coprocessor$1"));
+    let mut with_endpoint = sent();
+    let class = "|org.apache.hadoop.hbase.coprocessor.AggregateImplementation|1073741823|";
+    with_endpoint.attributes.push(pair("coprocessor$1", class));
+    assert_eq!(table(with_endpoint).unwrap().attributes["coprocessor$1"], class);
     let mut twice = sent();
     twice.column_families.push(twice.column_families[0].clone());
     assert!(table(twice).unwrap_err().message().contains("twice"));

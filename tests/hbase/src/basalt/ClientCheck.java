@@ -77,6 +77,7 @@ public final class ClientCheck {
       check.buffered();
       check.mistakes();
       check.end();
+      RegionCheck.run(connection);
     }
     System.out.println("all answers are right");
   }
@@ -435,7 +436,7 @@ public final class ClientCheck {
     return keys(table, scan).size();
   }
 
-  private static List<String> keys(Table table, Scan scan) throws IOException {
+  static List<String> keys(Table table, Scan scan) throws IOException {
     List<String> keys = new ArrayList<>();
     try (ResultScanner scanner = table.getScanner(scan)) {
       for (Result result : scanner) {
@@ -468,7 +469,7 @@ public final class ClientCheck {
     void run() throws IOException;
   }
 
-  private static void throwsA(String wanted, Act act) {
+  static void throwsA(String wanted, Act act) {
     try {
       act.run();
     } catch (IOException failure) {

@@ -5,6 +5,7 @@ import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
@@ -12,6 +13,8 @@ import org.apache.hadoop.hbase.zookeeper.MiniZooKeeperCluster;
 /**
  * HBase itself, to be compared with: ZooKeeper, one master and one region server in this process, on the loopback interface and
  * the local file system. RealServer DIR READY_FILE; the file then holds the address of ZooKeeper.
+ *
+ * <p>The log is synced to the disk before a write is acknowledged. By default HBase would not do that here: it leaves it to HDFS.
  */
 public final class RealServer {
   private RealServer() {}
@@ -21,6 +24,9 @@ public final class RealServer {
     Path dir = Path.of(args[0]).toAbsolutePath();
     configuration.set("hbase.rootdir", "file://" + dir.resolve("hbase"));
     configuration.set("hbase.tmp.dir", dir.resolve("tmp").toString());
+    // Without Hadoop's own checksums, which keep syncs from reaching the disk.
+    configuration.set("fs.file.impl", RawLocalFileSystem.class.getName());
+    configuration.setBoolean("hbase.wal.hsync", true);
     configuration.setBoolean("hbase.unsafe.stream.capability.enforce", false);
     configuration.set("hbase.zookeeper.quorum", "127.0.0.1");
     for (String role : new String[] {"hbase.master", "hbase.regionserver"}) {

@@ -39,6 +39,28 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
 
     #[test]
+    fn packed_numbers_are_compared_as_decoded_ones(
+        values in numbers(), unit in prop_oneof![Just(1i64), 1i64..1000], rest in -1000i64..1000,
+        picks in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), -2i64..3, -2i64..3), 1..4),
+    ) {
+        // So small that no multiple leaves 64 bits.
+        let values: Vec<i64> = values.iter().map(|value| value >> 12).collect();
+        let bytes = encoded(&values);
+        let whole: Vec<i64> = values.iter().map(|value| value * unit + rest).collect();
+        let end = |at: &prop::sample::Index, by: i64| whole.get(at.index(whole.len().max(1))).map_or(by, |v| v + by);
+        let ranges: Vec<_> = picks.iter().map(|(a, b, low, high)| (end(a, *low), end(b, *high))).collect();
+        let mut input = Input::new(&bytes);
+        if let Some(mask) = within(&mut input, (unit, rest), values.len(), &ranges).unwrap() {
+            input.finish().unwrap();
+            let wanted = |value: &i64| ranges.iter().any(|(low, high)| low <= value && value <= high);
+            let expected: Vec<usize> = (0..whole.len()).filter(|&at| wanted(&whole[at])).collect();
+            prop_assert_eq!(mask.rows().collect::<Vec<_>>(), expected);
+        } else {
+            prop_assert!(values.len() > VECTOR || bytes[0] > 32);
+        }
+    }
+
+    #[test]
     fn a_frame_gives_back_its_numbers(values in numbers()) {
         let bytes = encoded(&values);
         let out: Vec<u64> = decoded(&bytes, values.len()).unwrap();

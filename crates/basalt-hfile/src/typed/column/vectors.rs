@@ -2,15 +2,20 @@
 //! Rows of a row group into an array: numbers that are stored as SQL sees them are copied, all else takes the way
 //! over its bytes.
 
+use std::ops::Mul;
+use std::sync::Arc;
+
 use arrow::array::NullBufferBuilder;
 use basalt_model::SqlType;
 use basalt_model::rowkey::KeyError;
 use basalt_model::types::decimal;
 
 use super::super::decode::Selected;
-use super::texts::{INLINE_MAX, Texts};
+use super::texts::{Blanks, INLINE_MAX, Texts};
 use super::{ColumnBuilder, Extended, ValueSource, Values};
-use crate::columnar::{ColumnVector, Form, Place, Strings, VectorValues, float_32, float_64};
+use crate::columnar::{
+    ColumnVector, Dictionary, Form, Place, Strings, VECTOR, VectorValues, float_32, float_64,
+};
 
 impl ColumnBuilder {
     /// Appends some rows of a vector; a missing cell stands for `default`. On error, returns the row at fault.
@@ -53,34 +58,102 @@ impl ColumnBuilder {
             (Values::Nanos(to), VectorValues::Wide(from), Form::Timestamp) => {
                 copy(to, from, gaps, rows, nulls, |number| number as i64);
             }
+            (Values::I64(to) | Values::Millis(to), VectorValues::Narrow(from), Form::Signed(8)) => {
+                copy(to, from, gaps, rows, nulls, widened);
+            }
+            (Values::Nanos(to), VectorValues::Narrow(from), Form::Timestamp) => {
+                copy(to, from, gaps, rows, nulls, widened);
+            }
             (Values::F32(to), VectorValues::Narrow(from), Form::Float(4)) => {
                 copy(to, from, gaps, rows, nulls, float_32);
             }
             (Values::F64(to), VectorValues::Wide(from), Form::Float(8)) => {
                 copy(to, from, gaps, rows, nulls, float_64);
             }
-            (
-                Values::Decimal { values: to, precision, scale },
-                VectorValues::Wide(from),
-                Form::Decimal(stored),
-            ) => {
-                let power = |exponent: i8| u32::try_from(exponent).ok().and_then(decimal::power_of_ten);
-                let (factor, limit) = (power(scale.saturating_sub(stored)), power(*precision as i8));
-                let Some((factor, limit)) = factor.zip(limit) else { return false };
-                // Digits are at most 18, so that only a large factor can make them too many.
-                let most = from.iter().map(|&digits| (digits as i64).unsigned_abs()).max().unwrap_or(0);
-                if i128::from(most).checked_mul(factor).is_none_or(|most| most >= limit) {
-                    return false;
-                }
-                copy(to, from, gaps, rows, nulls, |digits| i128::from(digits as i64) * factor);
+            (Values::Decimal { values: to, precision, scale }, from, Form::Decimal(stored)) => {
+                let factor = decimal_factor(from, stored, *precision, *scale);
+                return factor.is_some_and(|factor| copy_decimals(to, from, factor, gaps, rows, nulls));
+            }
+            (Values::ShortDecimal { values: to, precision, scale }, from, Form::Decimal(stored)) => {
+                let factor = decimal_factor(from, stored, *precision, *scale);
+                let factor = factor.and_then(|factor| i64::try_from(factor).ok());
+                return factor.is_some_and(|factor| copy_decimals(to, from, factor, gaps, rows, nulls));
             }
             (Values::Text(to), VectorValues::Texts(from), Form::Bytes) => {
                 return copy_texts(*sql_type, to, from, gaps, rows, nulls);
+            }
+            (Values::Text(to), VectorValues::Codes(dictionary, codes), Form::Bytes) => {
+                return copy_codes(*sql_type, to, (dictionary, codes), gaps, rows, nulls);
             }
             _ => return false,
         }
         true
     }
+}
+
+/// Appends the digits of some rows, each times a factor; false, and nothing done, if they are none.
+fn copy_decimals<T>(
+    to: &mut Vec<T>,
+    from: &VectorValues,
+    factor: T,
+    gaps: Option<&[Place]>,
+    rows: &Selected,
+    nulls: &mut NullBufferBuilder,
+) -> bool
+where
+    T: Copy + Default + From<i64> + Mul<Output = T> + PartialEq,
+{
+    let is_one = factor == T::from(1);
+    match from {
+        VectorValues::Wide(from) if is_one => {
+            copy(to, from, gaps, rows, nulls, |digits| T::from(digits as i64));
+        }
+        VectorValues::Wide(from) => {
+            copy(to, from, gaps, rows, nulls, |digits| T::from(digits as i64) * factor);
+        }
+        VectorValues::Narrow(from) if is_one => {
+            copy(to, from, gaps, rows, nulls, |digits| T::from(widened(digits)));
+        }
+        VectorValues::Narrow(from) => {
+            copy(to, from, gaps, rows, nulls, |digits| T::from(widened(digits)) * factor);
+        }
+        VectorValues::Texts(_) | VectorValues::Codes(..) => return false,
+    }
+    true
+}
+
+/// A number of a narrow vector.
+fn widened(number: u32) -> i64 {
+    i64::from(number as i32)
+}
+
+/// What stored digits are multiplied with to have `scale` digits behind the point; `None` if some of them may then be
+/// more than `precision`, or digits would have to be cut off.
+fn decimal_factor(digits: &VectorValues, stored: i8, precision: u8, scale: i8) -> Option<i128> {
+    let power = |exponent: i8| u32::try_from(exponent).ok().and_then(decimal::power_of_ten);
+    let (factor, limit) = (power(scale.saturating_sub(stored))?, power(precision as i8)?);
+    let fits = |most: i128| most.checked_mul(factor).is_some_and(|most| most < limit);
+    if matches!(digits, VectorValues::Narrow(_)) && fits(1 << 31) {
+        return Some(factor);
+    }
+    // All bits that a number or its complement has are those of a number that none is above.
+    let bits = match digits {
+        VectorValues::Narrow(digits) => {
+            digits.iter().fold(0, |bits, &n| bits | n ^ (n as i32 >> 31) as u32).into()
+        }
+        VectorValues::Wide(digits) => digits.iter().fold(0, |bits, &n| bits | n ^ (n as i64 >> 63) as u64),
+        VectorValues::Texts(_) | VectorValues::Codes(..) => return None,
+    };
+    if fits(1i128 << (64 - u64::leading_zeros(bits))) {
+        return Some(factor);
+    }
+    let most = match digits {
+        VectorValues::Narrow(digits) => digits.iter().map(|&n| widened(n).unsigned_abs()).max(),
+        VectorValues::Wide(digits) => digits.iter().map(|&n| (n as i64).unsigned_abs()).max(),
+        VectorValues::Texts(_) | VectorValues::Codes(..) => None,
+    };
+    let most = i128::from(most.unwrap_or(0)).checked_mul(factor)?;
+    (most < limit).then_some(factor)
 }
 
 /// Texts are copied out of a vector of which at most one in so many is wanted, so that it need not stay in memory.
@@ -100,14 +173,13 @@ fn copy_texts(
     if !from.is_utf8() || width.is_some_and(|width| (shortest, longest) != (width, width)) {
         return false;
     }
+    to.reserve(rows.len());
     let shares = longest > INLINE_MAX && rows.len() * SHARED_MIN > from.len();
     let block = shares.then(|| to.share(from.bytes()));
-    to.reserve(rows.len());
     let mut push = |at: Option<usize>| {
         let Some(at) = at else { return to.push(b"") };
         let text = from.get(at);
-        let blanks = || text.iter().rev().take_while(|&&byte| byte == b' ').count();
-        let text = if width.is_some() { &text[..text.len() - blanks()] } else { text };
+        let text = if width.is_some() { text.trim_suffix_blanks() } else { text };
         match block {
             Some(block) => to.push_shared(text, block, from.start(at)),
             None => to.push(text),
@@ -132,6 +204,48 @@ fn copy_texts(
     true
 }
 
+/// Rows of a vector for each of which a dictionary may have so many texts, to be looked at as a whole.
+const ENTRIES_PER_ROW: usize = 4;
+
+/// Appends the texts of some rows; false, and nothing done, if the dictionary has texts that are none of the type, or more
+/// than are worth it.
+fn copy_codes(
+    sql_type: SqlType,
+    to: &mut Texts,
+    (dictionary, from): (&Arc<Dictionary>, &[u32]),
+    gaps: Option<&[Place]>,
+    rows: &Selected,
+    nulls: &mut NullBufferBuilder,
+) -> bool {
+    if dictionary.len() > rows.len() * ENTRIES_PER_ROW {
+        return copy_texts(sql_type, to, &dictionary.strings_of(from), gaps, rows, nulls);
+    }
+    let Some(gaps) = gaps else {
+        let done = match rows {
+            Selected::Range(range) => {
+                to.push_codes(dictionary, from[range.clone()].iter().copied(), sql_type)
+            }
+            Selected::Rows(rows) => {
+                to.push_codes(dictionary, rows.iter().map(|&row| from[usize::from(row)]), sql_type)
+            }
+        };
+        if done {
+            nulls.append_n_non_nulls(rows.len());
+        }
+        return done;
+    };
+    let places = (0..rows.len()).map(|at| gaps[rows.row(at)]);
+    let code = |place| match place {
+        Place::Value(at) => from[at as usize],
+        Place::Empty | Place::Missing => 0,
+    };
+    let done = to.push_codes(dictionary, places.clone().map(code), sql_type);
+    if done {
+        places.for_each(|place| nulls.append(matches!(place, Place::Value(_))));
+    }
+    done
+}
+
 /// Appends the numbers of some rows.
 #[inline]
 fn copy<T: Default, S: Copy>(
@@ -146,7 +260,11 @@ fn copy<T: Default, S: Copy>(
         nulls.append_n_non_nulls(rows.len());
         return match rows {
             Selected::Range(range) => to.extend(from[range.clone()].iter().map(|&number| make(number))),
-            Selected::Rows(rows) => to.extend(rows.iter().map(|&row| make(from[usize::from(row)]))),
+            Selected::Rows(rows) => match <&[S; VECTOR]>::try_from(from) {
+                // No row is looked at whether it is one of the vector.
+                Ok(from) => to.extend(rows.iter().map(|&row| make(from[usize::from(row) % VECTOR]))),
+                Err(_) => to.extend(rows.iter().map(|&row| make(from[usize::from(row)]))),
+            },
         };
     };
     let places = (0..rows.len()).map(|at| gaps[rows.row(at)]);

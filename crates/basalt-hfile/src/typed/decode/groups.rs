@@ -6,7 +6,7 @@ use std::ops::Range;
 use basalt_model::rowkey::KeyError;
 
 use super::{Column, KeyPlace, Place, RowDecoder, stored_error};
-use crate::columnar::{BoundPredicate, ColumnarBlock, KeyPart, KeyRows, Mask, Stored};
+use crate::columnar::{BoundPredicate, ColumnarBlock, KeyPart, KeyRows, Mask, Stored, VECTOR, Verdict};
 use crate::error::Result as FileResult;
 use crate::typed::column::{ReadError, ValueSource};
 use crate::typed::error::TypedError;
@@ -23,7 +23,7 @@ impl Selected {
         if mask.is_none() {
             return Self::Range(0..0);
         }
-        mask.as_range().map_or_else(|| Self::Rows(mask.rows().map(|row| row as u16).collect()), Self::Range)
+        mask.as_range().map_or_else(|| Self::Rows(mask.row_numbers()), Self::Range)
     }
 
     pub(in crate::typed) fn len(&self) -> usize {
@@ -65,9 +65,46 @@ impl RowDecoder {
         predicate.select(block, vector, &mut self.held)
     }
 
+    /// How many of some rows of a row group satisfy a predicate.
+    pub fn count(
+        &mut self,
+        predicate: &BoundPredicate,
+        block: &ColumnarBlock,
+        rows: Range<usize>,
+    ) -> FileResult<usize> {
+        let mut count = 0;
+        for vector in rows.start / VECTOR..rows.end.div_ceil(VECTOR) {
+            let start = vector * VECTOR;
+            let of_vector = rows.start.max(start) - start..rows.end.min(start + VECTOR) - start;
+            count += match predicate.of_vector(block, vector)? {
+                Verdict::None => 0,
+                Verdict::All => of_vector.len(),
+                Verdict::Some => {
+                    let selected = predicate.select(block, vector, &mut self.held)?;
+                    self.held.release();
+                    selected.and(Mask::of_range(of_vector)).count()
+                }
+            };
+        }
+        Ok(count)
+    }
+
     /// Nothing of the vector is wanted that rows were selected of.
     pub fn pass_over(&mut self) {
         self.held.release();
+    }
+
+    /// True if rows are only counted.
+    pub fn has_no_columns(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Takes rows of which nothing is wanted but their number; the decoder must have no columns.
+    pub fn push_count(&mut self, rows: usize) -> Result<(), TypedError> {
+        debug_assert!(self.has_no_columns());
+        self.end()?;
+        self.rows_ready += rows;
+        Ok(())
     }
 
     /// Takes some rows of a vector of a row group, which must be plain ([`ColumnarBlock::is_plain`]) and hold all

@@ -93,6 +93,8 @@ fn file(line: &str) -> FileMeta {
         seq_max: seq(seq_max),
         seq_override: None,
         created_ms: 0,
+        dir: None,
+        part: None,
     }
 }
 

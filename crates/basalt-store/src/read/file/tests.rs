@@ -70,7 +70,7 @@ fn files_follow_each_other_and_open_late() {
     let mut source = FileListSource::new(files.clone(), access(), Seq(u64::MAX));
     source.seek(b"row00150");
     assert_eq!(drain(&mut source, Some(b"row00190")).last().map(|cell| cell.seq >= 189), Some(true));
-    assert!(files[0].reader.get().is_none() && files[2].reader.get().is_none());
+    assert!(files[0].handle.opened().is_none() && files[2].handle.opened().is_none());
     source.seek(b"");
     assert_eq!(drain(&mut source, None), cells);
     source.seek(b"row00199");

@@ -28,37 +28,68 @@ fn resolve(sources: &[Vec<Cell>], block_cells: usize, rules: &Rules, purpose: Pu
     cells_of(&out)
 }
 
+/// True if a marker names the version of a put, whenever it was written.
+fn covers(marker: &Cell, put: &Cell) -> bool {
+    let column = marker.qualifier == put.qualifier;
+    marker.row == put.row
+        && match marker.cell_type {
+            CellType::DeleteFamily => put.timestamp <= marker.timestamp,
+            CellType::DeleteFamilyVersion => put.timestamp == marker.timestamp,
+            CellType::DeleteColumn => column && put.timestamp <= marker.timestamp,
+            CellType::Delete => column && put.timestamp == marker.timestamp,
+            CellType::Put => false,
+        }
+}
+
+fn same_column(a: &Cell, b: &Cell) -> bool {
+    a.row == b.row && a.qualifier == b.qualifier
+}
+
+/// By timestamp: the puts that no marker names, the last of each timestamp.
+fn puts_by_timestamp<'a>(all: &[&'a Cell]) -> Vec<&'a Cell> {
+    let named = |put: &Cell| all.iter().any(|marker| covers(marker, put));
+    let puts: Vec<&Cell> =
+        all.iter().filter(|cell| !cell.cell_type.is_delete() && !named(cell)).copied().collect();
+    let overwritten = |put: &Cell| {
+        puts.iter().any(|o| same_column(o, put) && o.timestamp == put.timestamp && o.seq > put.seq)
+    };
+    puts.iter().filter(|put| !overwritten(put)).copied().collect()
+}
+
+/// By sequence: one write after the other, each followed by a compaction of everything.
+fn puts_by_sequence<'a>(all: &[&'a Cell], versions_kept: u32) -> Vec<&'a Cell> {
+    let mut writes = all.to_vec();
+    writes.sort_by_key(|cell| cell.seq);
+    let mut there: Vec<&Cell> = Vec::new();
+    for write in writes {
+        there.retain(|put| !covers(write, put));
+        if write.cell_type.is_delete() {
+            continue;
+        }
+        there.retain(|put| !(same_column(put, write) && put.timestamp == write.timestamp));
+        there.push(write);
+        let mut column: Vec<i64> =
+            there.iter().filter(|put| same_column(put, write)).map(|put| put.timestamp).collect();
+        column.sort_unstable();
+        if let Some(oldest) = column.len().checked_sub(versions_kept as usize).map(|at| column[at]) {
+            there.retain(|put| !same_column(put, write) || put.timestamp >= oldest);
+        }
+    }
+    there
+}
+
 /// What a reader sees, stated per put over all cells of its row: no order of evaluation, no early end.
 pub(crate) fn oracle(all: &[Cell], rules: &Rules) -> Vec<Cell> {
     let alive = |cell: &&Cell| rules.versions_min > 0 || cell.timestamp >= rules.timestamp_min;
-    let hidden = |put: &Cell| {
-        all.iter().filter(|m| m.row == put.row && m.cell_type.is_delete()).filter(alive).any(|m| {
-            let column = m.qualifier == put.qualifier;
-            let covers = match m.cell_type {
-                CellType::DeleteFamily => put.timestamp <= m.timestamp,
-                CellType::DeleteFamilyVersion => put.timestamp == m.timestamp,
-                CellType::DeleteColumn => column && put.timestamp <= m.timestamp,
-                CellType::Delete => column && put.timestamp == m.timestamp,
-                CellType::Put => false,
-            };
-            covers && (rules.delete_rule == DeleteRule::ByTimestamp || m.seq >= put.seq)
-        })
+    let all: Vec<&Cell> = all.iter().filter(alive).collect();
+    let there = match rules.delete_rule {
+        DeleteRule::ByTimestamp => puts_by_timestamp(&all),
+        DeleteRule::BySequence => puts_by_sequence(&all, rules.versions_kept),
     };
-    let puts: Vec<&Cell> = all
-        .iter()
-        .filter(|cell| !cell.cell_type.is_delete())
-        .filter(alive)
-        .filter(|put| !hidden(put))
-        .collect();
-    let same_column = |a: &Cell, b: &Cell| a.row == b.row && a.qualifier == b.qualifier;
-    let newest_of_timestamp = |put: &&&Cell| {
-        !puts.iter().any(|o| same_column(o, put) && o.timestamp == put.timestamp && o.seq > put.seq)
-    };
-    let distinct: Vec<&Cell> = puts.iter().filter(newest_of_timestamp).copied().collect();
     let rank = |put: &Cell| {
-        1 + distinct.iter().filter(|o| same_column(o, put) && o.timestamp > put.timestamp).count() as u32
+        1 + there.iter().filter(|o| same_column(o, put) && o.timestamp > put.timestamp).count() as u32
     };
-    let kept = distinct.iter().filter(|put| {
+    let kept = there.iter().filter(|put| {
         let rank = rank(put);
         rank <= rules.versions_max && (rank <= rules.versions_min || put.timestamp >= rules.timestamp_min)
     });
@@ -140,6 +171,27 @@ fn keep_deleted_cells_keeps_what_a_marker_hides() {
 }
 
 #[test]
+fn by_sequence_a_version_that_was_displaced_stays_so_when_the_one_above_is_deleted() {
+    let cells = vec![
+        Cell::put("r", "q", 1, 1),
+        Cell::put("r", "q", 2, 2),
+        Cell::marker("r", "q", 2, CellType::Delete, 3),
+        Cell::put("r", "p", 1, 5),
+        Cell::put("r", "p", 2, 2),
+        Cell::marker("r", "p", 2, CellType::Delete, 3),
+    ];
+    let later = Cell::put("r", "p", 1, 5);
+    let read = resolve(std::slice::from_ref(&cells), 8, &by_sequence(), Purpose::Read);
+    assert_eq!(read, std::slice::from_ref(&later));
+    // The deleted version stays, to displace what lies in other files.
+    let some = resolve(&[cells[..1].to_vec(), cells[1..3].to_vec()], 8, &by_sequence(), Purpose::CompactSome);
+    assert_eq!(some, sorted(cells[1..3].to_vec()));
+    let two = Rules { versions_kept: 2, ..by_sequence() };
+    let bared = Cell::put("r", "q", 1, 1);
+    assert_eq!(resolve(&[cells], 8, &two, Purpose::Read), [later, bared]);
+}
+
+#[test]
 fn a_partial_compaction_by_sequence_keeps_a_version_that_a_marker_elsewhere_may_bare() {
     // A marker of sequence 11 and timestamp 3, in another file, hides the put of 3 but not that of 2.
     let inputs = vec![Cell::put("r", "q", 3, 10), Cell::put("r", "q", 2, 12)];
@@ -174,6 +226,7 @@ fn any_rules() -> impl Strategy<Value = Rules> {
     (1..4u32, 0..3u32, prop_oneof![2 => Just(i64::MIN), 1 => 0..7i64], delete_rule).prop_map(
         |(versions_max, versions_min, timestamp_min, delete_rule)| Rules {
             versions_max,
+            versions_kept: versions_max,
             versions_min: versions_min.min(versions_max),
             timestamp_min,
             delete_rule,
@@ -191,8 +244,9 @@ proptest! {
     #[test]
     fn reading_agrees_with_the_oracle(
         writes in writes(ALL_MARKERS), rules in any_rules(), sources in 1..5usize, block_cells in 1..9usize,
-        snapshot in 0..60usize,
+        snapshot in 0..60usize, versions_wanted in 1..4u32,
     ) {
+        let rules = Rules { versions_max: versions_wanted.min(rules.versions_kept), ..rules };
         let seen = &writes[..snapshot.min(writes.len())];
         let read = resolve(&split(seen, sources), block_cells, &rules, Purpose::Read);
         prop_assert_eq!(read, oracle(seen, &rules));
@@ -224,11 +278,14 @@ proptest! {
     }
 
     #[test]
-    fn compacting_some_keeps_single_version_deletes_right_while_no_version_is_too_many(
+    fn compacting_some_keeps_single_version_deletes_right_by_sequence_or_while_no_version_is_too_many(
         writes in writes(ALL_MARKERS), rules in any_rules(), sources in 2..6usize, block_cells in 1..9usize,
         chosen in prop::collection::vec(any::<bool>(), 6),
     ) {
-        let rules = Rules { versions_max: 100, versions_min: 0, ..rules };
+        let rules = match rules.delete_rule {
+            DeleteRule::ByTimestamp => Rules { versions_max: 100, versions_kept: 100, versions_min: 0, ..rules },
+            DeleteRule::BySequence => Rules { versions_min: 0, ..rules },
+        };
         let (mut inputs, mut rest) = (Vec::new(), Vec::new());
         for (i, source) in split(&writes, sources).into_iter().enumerate() {
             if chosen[i] { inputs.push(source) } else { rest.push(source) }

@@ -44,6 +44,7 @@ impl Bench {
             families: schema.families().iter().map(family).collect(),
             schema: Some(schema.clone()),
             attributes: Default::default(),
+            index: None,
         };
         let table = database.create_table(descriptor).expect("the table is valid");
         Self { database, table, schema }
@@ -151,6 +152,7 @@ fn columnar(rows_per_block: bool) -> (Database, TableId, TableSchema) {
         families: schema.families().iter().map(family).collect(),
         schema: Some(schema.clone()),
         attributes: Default::default(),
+        index: None,
     };
     let table = database.create_table(descriptor).expect("the table is valid");
     (database, table, schema)
@@ -158,7 +160,8 @@ fn columnar(rows_per_block: bool) -> (Database, TableId, TableSchema) {
 
 /// Rows of a table by the cells that a scan shows: the plain way.
 fn by_cells(database: &Database, table: TableId, schema: &TableSchema, ranges: Vec<KeyRange>) -> RecordBatch {
-    let options = crate::ScanOptions { ranges, families: None, versions: 1, cache: true };
+    let options =
+        crate::ScanOptions { ranges, families: None, versions: 1, keep: crate::read::Keep::Decoded };
     let mut cells = database.snapshot().scan(table, &options).expect("the ranges are valid");
     let mut decoder = RowDecoder::of_columns(schema, schema.declared_order());
     while let Some(runs) = cells.next_runs().expect("memory does not fail") {
@@ -205,7 +208,7 @@ fn filtered(
         columns: vec![declared[1], declared[3]],
     };
     let columns = vec![declared[2], declared[0]];
-    let request = RowRequest { columns, condition: Some(condition), skip: 0, batch_rows: 100 };
+    let request = RowRequest { columns, condition: Some(condition), skip: 0, short: false, batch_rows: 100 };
     let snapshot = database.snapshot();
     let scan =
         snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");
@@ -220,6 +223,22 @@ fn filtered(
     });
     let batches: Vec<RecordBatch> = batches.collect();
     concat_batches(&narrow, &batches).expect("they share their schema")
+}
+
+/// Splits or merges regions, compacts one of them, or does nothing.
+fn change_regions(database: &Database, table: TableId, random: &mut impl FnMut(u64) -> u64) {
+    let regions = database.regions(table).expect("the table is there");
+    let at = random(regions.len() as u64) as usize;
+    let region = regions[at].id;
+    match random(4) {
+        // A row outside of the region, or its first one.
+        0 | 1 => drop(database.split_region(table, region, Some(&key(random(4000) as i32)))),
+        2 => database.compact_region(table, region, true).expect("memory does not fail"),
+        _ if at > 0 => {
+            database.merge_regions(table, [regions[at - 1].id, region]).expect("they are neighbours");
+        }
+        _ => {}
+    }
 }
 
 #[test]
@@ -275,6 +294,7 @@ fn row_groups_and_cells_give_the_same_rows() {
             if round % 4 == 3 {
                 database.compact(Some(table), true).expect("memory does not fail");
             }
+            change_regions(&database, table, &mut random);
             let (from, to) = (random(3000) as i32, random(3000) as i32);
             let ranges = vec![range(from.min(to), from.max(to) + 1), range(3500, 3600)];
             for ranges in [vec![KeyRange::all()], ranges, vec![range(5, 6)]] {

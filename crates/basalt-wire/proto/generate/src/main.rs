@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-const FILES: &[&str] = &["admin", "client", "filter", "master", "rpc", "zookeeper"];
+const FILES: &[&str] = &["admin", "client", "endpoint", "filter", "master", "rpc", "zookeeper"];
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("generate/ lies in proto/");

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `basalt bench`: whole workloads beside other programs, with the figures as Markdown. A module per workload.
+
+mod encodings;
+mod index;
+mod machine;
+mod memory;
+mod place;
+mod plot;
+mod questions;
+mod rpc;
+mod sheet;
+
+use crate::args::{BenchArgs, BenchCommand, Shared};
+use crate::failure::Result;
+
+/// Runs the command.
+pub(crate) fn run(args: &BenchArgs, shared: &Shared) -> Result<()> {
+    match &args.command {
+        BenchCommand::Encodings(args) => encodings::run(args, shared),
+        BenchCommand::Index(args) => index::run(args, shared),
+        BenchCommand::Memory(args) => memory::run(args, shared),
+        BenchCommand::Sql(args) => questions::run(args, shared),
+        BenchCommand::Rpc(args) => rpc::run(args, shared),
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `basalt bench`: that the workloads run and say what they say in figures. How large the figures are is nobody's business here.
+
+use super::program::Place;
+
+fn json(place: &Place, name: &str) -> serde_json::Value {
+    serde_json::from_str(&place.read(name)).expect("JSON")
+}
+
+#[test]
+fn memory_is_read_by_one_thread_and_by_all() {
+    let place = Place::new();
+    let ran = place.run(&[
+        "bench",
+        "memory",
+        "--megabytes",
+        "4",
+        "--runs",
+        "1",
+        "--threads",
+        "2",
+        "--json",
+        "m.json",
+    ]);
+    ran.expect_ok();
+    let figures = json(&place, "m.json");
+    let figures = figures.as_array().expect("a list");
+    assert_eq!(figures.len(), 2);
+    assert!(figures.iter().all(|figure| figure["words_gb_per_s"].as_f64().is_some_and(|speed| speed > 0.0)));
+}
+
+#[test]
+fn each_encoding_and_codec_gets_a_table() {
+    let place = Place::new();
+    let arguments = "bench encodings --rows 5000 --runs 1 --gets 20 --encodings none,columnar --codecs none,zstd --json e.json --plot e.svg";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    assert!(ran.out.contains("COLUMNAR ZSTD") && ran.out.contains("5,000 rows"), "{}", ran.out);
+    assert!(place.read("e.svg").starts_with("<svg"));
+    let figures = json(&place, "e.json");
+    let tables = figures["tables"].as_array().expect("a list");
+    assert_eq!(tables.len(), 4);
+    for table in tables {
+        assert!(table["bytes_per_row"].as_f64().is_some_and(|bytes| bytes > 5.0), "{table}");
+        assert!(table["reads"].as_array().is_some_and(|reads| reads.len() >= 6), "{table}");
+    }
+    let left = std::fs::read_dir(place.path("")).expect("lists").flatten();
+    assert!(left.into_iter().all(|entry| entry.path().is_file()), "the data is removed");
+}
+
+#[test]
+fn the_questions_of_the_demo_are_asked_on_each_number_of_threads() {
+    let place = Place::new();
+    let arguments = "bench sql --sf 0.001 --runs 1 --threads 2 --keys-from 4 --keys-to 5 --dir data --json s.json --quiet";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    assert!(ran.out.contains("join with about 2^5 keys"), "{}", ran.out);
+    assert_eq!(json(&place, "s.json")["threads"], serde_json::json!([1, 2]));
+}
+
+#[test]
+fn an_index_is_made_used_and_dropped() {
+    let place = Place::new();
+    let arguments = "bench index --sf 0.001 --runs 1 --upserts 2 --dir data --json i.json --quiet";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    assert!(ran.out.contains("CREATE LOCAL INDEX") && ran.out.contains("DROP INDEX"), "{}", ran.out);
+    assert!(json(&place, "i.json")["figures"].as_array().is_some_and(|figures| figures.len() >= 9));
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Operators of query plans that DataFusion does not have, and the rules that put them in the place of its own. They know
+//! Arrow and DataFusion, but neither tables nor SQL: a crate apart, because their loops are worth the compiler's best effort
+//! and the statements' planning is not.
+
+mod aggregate;
+mod distinct_runs;
+mod sort;
+mod unordered;
+
+pub use aggregate::{AggregateNumbers, ShortSource};
+pub use sort::SortRows;
+pub use unordered::UnorderedBuildSides;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hints of a statement that are followed. Others give a warning.
+
+/// What the hints of a statement say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hints {
+    /// USE_SORT_MERGE_JOIN.
+    pub(crate) sort_merge_join: bool,
+    /// Which indexes to read.
+    pub(crate) indexes: IndexHints,
+}
+
+/// What the hints say of indexes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct IndexHints {
+    /// NO_INDEX: none.
+    pub(crate) none: bool,
+    /// INDEX(table index ..): the first of these that can be used, for each table.
+    preferred: Vec<(String, Vec<String>)>,
+}
+
+impl IndexHints {
+    /// The indexes to prefer for a table, by name.
+    pub(crate) fn preferred<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
+        let of_table = self.preferred.iter().filter(move |(name, _)| name == table);
+        of_table.flat_map(|(_, indexes)| indexes.iter().map(String::as_str))
+    }
+}
+
+impl Hints {
+    /// Reads hints as written, in upper case; those that mean nothing here go to `ignored`.
+    pub(crate) fn read(hints: &[String], ignored: &mut Vec<String>) -> Self {
+        let mut read = Self::default();
+        for hint in hints {
+            match hint.as_str() {
+                "USE_SORT_MERGE_JOIN" => read.sort_merge_join = true,
+                "NO_INDEX" => read.indexes.none = true,
+                _ => match index_hint(hint) {
+                    Some(preferred) => read.indexes.preferred.push(preferred),
+                    None => ignored.push(hint.clone()),
+                },
+            }
+        }
+        read
+    }
+}
+
+/// `INDEX(T I J)` or `INDEX(S.T "I")`; the schema says nothing more than the statement does.
+fn index_hint(hint: &str) -> Option<(String, Vec<String>)> {
+    let inner = hint.strip_prefix("INDEX")?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+    let name = |word: &str| word.rsplit('.').next().unwrap_or(word).trim_matches('"').to_owned();
+    let words = inner.split(|ch: char| ch.is_whitespace() || ch == ',').filter(|word| !word.is_empty());
+    let mut words = words.map(name);
+    let table = words.next()?;
+    let indexes: Vec<String> = words.collect();
+    (!indexes.is_empty()).then_some((table, indexes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_a_table_and_its_indexes_in_order_of_preference() {
+        let mut ignored = vec![];
+        let read = |hint: &str, ignored: &mut Vec<String>| Hints::read(&[hint.to_owned()], ignored);
+        let hints = read("INDEX(S.T I \"J\")", &mut ignored);
+        assert_eq!(hints.indexes.preferred("T").collect::<Vec<_>>(), ["I", "J"]);
+        assert_eq!(hints.indexes.preferred("U").count(), 0);
+        assert!(read("NO_INDEX", &mut ignored).indexes.none);
+        assert!(ignored.is_empty());
+        read("INDEX(T)", &mut ignored);
+        read("SERIAL", &mut ignored);
+        assert_eq!(ignored, ["INDEX(T)", "SERIAL"]);
+    }
+}

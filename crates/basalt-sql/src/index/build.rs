@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Building an index: all rows of a snapshot become index rows, which are sorted and written as files.
+//!
+//! ```text
+//! threads, one per core            bounded queue        caller's thread, and that of the load
+//! segment of the table -> batch -> index rows  ----->   sort, files
+//! ```
+//!
+//! The index follows writes from the moment of its registration on, so nothing has to be caught up with. A build that ends
+//! early, by an error, a kill or the end of the process, leaves an index that is not read; the next opening of the
+//! database begins it again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use basalt_model::{IndexState, KeyRange, LATEST_TIMESTAMP, TableDescriptor, TableId, WriteBatch};
+use basalt_store::env::Task;
+use basalt_store::read::RowRequest;
+use basalt_store::{Database, NewIndex};
+use parking_lot::Mutex;
+
+use super::entries::Entries;
+use super::keeper::{Leading, repeated};
+use crate::engine::Engine;
+use crate::error::{ErrorKind, SqlError};
+use crate::ingest::typed;
+use crate::progress::Progress;
+
+/// Batches of index rows that wait for the writer.
+const QUEUE_BATCHES: usize = 4;
+/// Segments per thread, so that threads end at about the same time.
+const SEGMENTS_PER_THREAD: usize = 8;
+
+/// Builds that run by themselves. Dropping it ends them.
+#[derive(Default)]
+pub(crate) struct Builders {
+    stop: Arc<AtomicBool>,
+    running: Mutex<Vec<Box<dyn Task>>>,
+}
+
+impl std::fmt::Debug for Builders {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builders").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Builders {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        std::mem::take(&mut *self.running.lock()).into_iter().for_each(|task| task.join());
+    }
+}
+
+/// A build that can be run by any thread. It holds the database, not the engine.
+pub(super) struct Build {
+    database: Database,
+    index: NewIndex,
+    descriptor: Arc<TableDescriptor>,
+    entries: Entries,
+    threads: usize,
+    progress: Arc<Progress>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Build {
+    /// For an index that was just registered.
+    pub(super) fn try_new(
+        engine: &Engine,
+        index: NewIndex,
+        progress: &Arc<Progress>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, SqlError> {
+        let descriptor = engine.database().table_by_id(index.id)?;
+        let planning = super::planning(engine, Arc::clone(progress));
+        Ok(Self {
+            entries: Entries::try_new(&planning, &descriptor)?,
+            database: engine.database().clone(),
+            index,
+            descriptor,
+            threads: engine.state().config().target_partitions(),
+            progress: Arc::clone(progress),
+            stop: Arc::clone(stop),
+        })
+    }
+
+    /// Registers an index anew and prepares its build.
+    pub(super) fn anew(
+        engine: &Engine,
+        index: TableId,
+        progress: &Arc<Progress>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, SqlError> {
+        let index = engine.database().restart_index(index)?;
+        Self::try_new(engine, index, progress, stop)
+    }
+
+    /// Builds; returns the number of rows of the table. A unique index that cannot be is disabled again.
+    pub(super) fn run(self) -> Result<u64, SqlError> {
+        let rows = self.write()?;
+        if let Err(error) = self.check_unique() {
+            self.database.set_index_state(self.index.id, IndexState::Disabled)?;
+            return Err(error);
+        }
+        Ok(rows)
+    }
+
+    fn base(&self) -> TableId {
+        self.descriptor.index.as_ref().expect("a build is of an index").base
+    }
+
+    fn write(&self) -> Result<u64, SqlError> {
+        self.progress.enter("building the index");
+        let rows = self.database.stats(self.base())?.rows_estimate;
+        self.progress.expect(rows, 0);
+        let wanted = self.threads * SEGMENTS_PER_THREAD;
+        let segments = self.index.snapshot.segments(self.base(), &[KeyRange::all()], wanted)?;
+        let segments: VecDeque<KeyRange> = segments.into_iter().map(|segment| segment.range).collect();
+        let segments = Mutex::new(segments);
+        let mut load = self.database.build_index(&self.index)?;
+        let mut total = 0;
+        std::thread::scope(|scope| -> Result<(), SqlError> {
+            let (queue, batches) = sync_channel(QUEUE_BATCHES);
+            for _ in 0..self.threads.max(1) {
+                let (queue, segments) = (queue.clone(), &segments);
+                scope.spawn(move || {
+                    if let Err(error) = self.read(segments, &queue) {
+                        // If nobody listens any more, another thread failed first.
+                        let _ = queue.send(Err(error));
+                    }
+                });
+            }
+            drop(queue);
+            for batch in batches {
+                let (rows, batch) = batch?;
+                total += rows;
+                self.progress.add_read(rows, 0);
+                self.progress.add_written(batch.len() as u64);
+                load.add(batch)?;
+            }
+            Ok(())
+        })?;
+        self.progress.enter("finishing");
+        load.finish()?;
+        Ok(total)
+    }
+
+    /// Makes index rows of segments until there are none left.
+    fn read(&self, segments: &Mutex<VecDeque<KeyRange>>, queue: &SyncSender<Made>) -> Result<(), SqlError> {
+        let mut encoder = self.entries.encoder()?;
+        loop {
+            let Some(range) = segments.lock().pop_front() else { return Ok(()) };
+            let request = RowRequest::of_columns(self.entries.needed(), super::BATCH_ROWS);
+            let mut scan =
+                self.index.snapshot.rows(self.base(), self.entries.base(), request, vec![range])?;
+            while let Some(rows) = scan.next().transpose()? {
+                if self.stop.load(Ordering::Acquire) {
+                    return Err(SqlError::new(ErrorKind::Resources, "the build of the index was ended"));
+                }
+                let count = rows.batch.num_rows() as u64;
+                let (rows, _) = self.entries.make(&rows.batch)?;
+                let mut batch = WriteBatch::new();
+                encoder
+                    .encode(&rows, self.index.id, LATEST_TIMESTAMP, true, &mut batch)
+                    .map_err(|error| typed(error).error)?;
+                if queue.send(Ok((count, batch))).is_err() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// An error if two rows of a unique index have the same values.
+    fn check_unique(&self) -> Result<(), SqlError> {
+        let index = self.descriptor.index.as_ref().expect("a build is of an index");
+        if !index.unique {
+            return Ok(());
+        }
+        let leading = Leading::of(index);
+        let mut last: Option<Vec<u8>> = None;
+        let schema = self.entries.index();
+        super::check::each_row(&self.database.snapshot(), self.index.id, schema, &mut |row, _| {
+            let Some(values) = leading.values_of(self.entries.index(), row) else { return Ok(()) };
+            if last.as_deref() == Some(values) {
+                return Err(repeated(&self.descriptor.name));
+            }
+            last = Some(values.to_vec());
+            Ok(())
+        })
+    }
+}
+
+/// Rows read and the index rows that they make.
+type Made = Result<(u64, WriteBatch), SqlError>;
+
+/// Builds an index anew, on a thread of its own.
+pub(super) fn later(engine: &Engine, index: TableId) -> Result<(), SqlError> {
+    let builders = engine.builders();
+    let build = Build::anew(engine, index, &Arc::default(), &builders.stop)?;
+    spawn(engine, build)
+}
+
+/// Runs a build on a thread of its own.
+pub(super) fn spawn(engine: &Engine, build: Build) -> Result<(), SqlError> {
+    let body = Box::new(move || {
+        // Whoever looks sees that the index is not active; the next opening tries again.
+        let _ = build.run();
+    });
+    let task = engine.spawner().spawn("basalt-index", body);
+    let task =
+        task.map_err(|error| SqlError::new(ErrorKind::Resources, format!("no thread for a build: {error}")))?;
+    engine.builders().running.lock().push(task);
+    Ok(())
+}
+
+/// The flag that ends builds when the engine goes.
+pub(super) fn stop_flag(engine: &Engine) -> Arc<AtomicBool> {
+    Arc::clone(&engine.builders().stop)
+}
+
+/// Builds the indexes of a table that a bulk load left behind. Where two loads end at the same time, the later one's
+/// build is the one that counts.
+pub(crate) fn rebuild_outdated(
+    engine: &Engine,
+    table: TableId,
+    progress: &Arc<Progress>,
+) -> Result<(), SqlError> {
+    loop {
+        let indexes = engine.database().indexes(table);
+        let outdated = indexes.into_iter().find(|(_, descriptor)| is_outdated(descriptor));
+        let Some((id, descriptor)) = outdated else { return Ok(()) };
+        let built = Build::anew(engine, id, progress, &Arc::default()).and_then(Build::run);
+        if let Err(error) = built {
+            let now = engine.database().table(&descriptor.name);
+            // Overtaken by another load or a DROP; look again.
+            if now.is_err() || now.is_ok_and(|(now, table)| now != id && is_outdated(&table)) {
+                continue;
+            }
+            return Err(error.within(format!(
+                "the rows are written, but index {} could not be built; ALTER INDEX .. REBUILD does that",
+                descriptor.name
+            )));
+        }
+    }
+}
+
+fn is_outdated(descriptor: &TableDescriptor) -> bool {
+    descriptor.index.as_ref().is_some_and(|index| index.state == IndexState::Outdated)
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the joins of a plan mean for running it.
+
+use std::sync::Arc;
+
+use datafusion::common::stats::Precision;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec};
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+
+use crate::scan::BasaltScan;
+
+/// True if a join keeps one side in memory, so that the plan may have to be made again with joins that sort.
+pub(crate) fn by_hash(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.downcast_ref::<HashJoinExec>().is_some() || plan.children().into_iter().any(by_hash)
+}
+
+/// A warning for each join without a condition, where both sides may have more than one row.
+pub(crate) fn products(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
+    let mut warnings: Vec<String> = plan.children().into_iter().flat_map(products).collect();
+    if let Some(join) = plan.downcast_ref::<CrossJoinExec>()
+        && !is_one_row(join.left())
+        && !is_one_row(join.right())
+    {
+        warnings.push(format!(
+            "{} and {} are joined without a condition: every row of one meets every row of the other",
+            tables(join.left()),
+            tables(join.right())
+        ));
+    }
+    warnings
+}
+
+fn is_one_row(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let found = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
+    found.is_ok_and(|found| matches!(found.num_rows, Precision::Exact(0 | 1)))
+}
+
+/// The names of the tables that a plan reads.
+fn tables(plan: &Arc<dyn ExecutionPlan>) -> String {
+    fn collect(plan: &Arc<dyn ExecutionPlan>, names: &mut Vec<String>) {
+        names.extend(plan.downcast_ref::<BasaltScan>().map(|scan| scan.table_name().to_string()));
+        plan.children().into_iter().for_each(|child| collect(child, names));
+    }
+    let mut names = vec![];
+    collect(plan, &mut names);
+    if names.is_empty() { "rows without a table".to_owned() } else { names.join(" and ") }
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//! MERGE: each clause is a query over the statement's snapshot, and all that they change is one atomic batch.
+//!
+//! ```text
+//! WHEN MATCHED      SELECT keys, values FROM t JOIN source ON .. WHERE condition AND no clause before applies
+//! WHEN NOT MATCHED  SELECT values FROM source WHERE NOT EXISTS (SELECT 1 FROM t WHERE ..) AND ..
+//! ```
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use basalt_hfile::typed::KeyEncoder;
+use basalt_model::schema::ColumnRef;
+use basalt_model::table::DEFAULT_NAMESPACE;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr as SqlExpr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
+    SelectItem, SetExpr, TableFactor,
+};
+use futures::StreamExt;
+
+use crate::delete::Marker;
+use crate::dialect::{self, Merge, MergeAction, MergeClause, Name, Statement};
+use crate::error::SqlError;
+use crate::ingest::{RowAssembler, RowWriter, fill, typed};
+use crate::plan::Planning;
+use crate::scan::BasaltTable;
+use crate::update;
+use crate::upsert;
+
+/// Runs the statement; returns the number of rows that were changed, deleted and inserted.
+pub(crate) async fn merge(planning: &Planning, statement: Merge) -> Result<u64, SqlError> {
+    let table = planning.table(&statement.table.table())?;
+    if table.rules().is_some() {
+        let message = format!("MERGE changes tables, and {} is a view; name its table", statement.table);
+        return Err(SqlError::statement(message));
+    }
+    let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+    let mut merging = Merging { planning, table, writer, matched: HashSet::new() };
+    for (at, clause) in statement.clauses.iter().enumerate() {
+        let filter = filter(&statement.clauses[..at], clause)?;
+        match &clause.action {
+            MergeAction::Update(assignments) => merging.update(&statement, assignments, filter).await?,
+            MergeAction::Delete => merging.delete(&statement, filter).await?,
+            MergeAction::Insert { columns, values } => {
+                let columns = columns.as_deref();
+                let columns = upsert::target(planning, &merging.table, columns, values.len())?;
+                let query = unmatched(&statement, values, filter)?;
+                merging.write(query, columns, false).await?;
+            }
+        }
+    }
+    merging.writer.finish()
+}
+
+/// The condition of a clause, for rows to which none of the same kind before it applies.
+fn filter(before: &[MergeClause], clause: &MergeClause) -> Result<Option<SqlExpr>, SqlError> {
+    let mut all = clause.condition.clone().map(nested);
+    for earlier in before.iter().filter(|earlier| earlier.matched() == clause.matched()) {
+        let Some(condition) = &earlier.condition else {
+            let kind = if clause.matched() { "MATCHED" } else { "NOT MATCHED" };
+            return Err(SqlError::statement(format!(
+                "a WHEN {kind} behind one without a condition never applies; put the one without a condition last"
+            )));
+        };
+        all = and(all, SqlExpr::IsNotTrue(Box::new(nested(condition.clone()))));
+    }
+    Ok(all)
+}
+
+fn nested(expr: SqlExpr) -> SqlExpr {
+    SqlExpr::Nested(Box::new(expr))
+}
+
+fn and(left: Option<SqlExpr>, right: SqlExpr) -> Option<SqlExpr> {
+    Some(match left {
+        Some(left) => {
+            SqlExpr::BinaryOp { left: Box::new(left), op: BinaryOperator::And, right: Box::new(right) }
+        }
+        None => right,
+    })
+}
+
+/// A statement on its way.
+struct Merging<'a> {
+    planning: &'a Planning,
+    table: Arc<BasaltTable>,
+    writer: RowWriter,
+    /// Keys of rows that were changed or deleted.
+    matched: HashSet<Vec<u8>>,
+}
+
+impl Merging<'_> {
+    async fn update(
+        &mut self,
+        statement: &Merge,
+        assignments: &[(Name, SqlExpr)],
+        filter: Option<SqlExpr>,
+    ) -> Result<(), SqlError> {
+        let changed = update::targets(self.planning, &self.table, assignments.to_vec())?;
+        let schema = self.table.table_schema();
+        let kept = changed.kept.iter().map(|&column| column_of(statement, schema.display_name(column)));
+        let values = changed.values.iter().cloned().chain(kept).collect();
+        let query = self.matched(statement, values, filter)?;
+        let columns = [changed.columns, changed.kept].concat();
+        self.write(query, columns, true).await
+    }
+
+    /// Writes the rows of a query; `matched` ones begin with their key, and none may come twice.
+    async fn write(&mut self, query: Query, columns: Vec<ColumnRef>, matched: bool) -> Result<(), SqlError> {
+        let constants = if matched { vec![] } else { fill(self.planning, &self.table, &columns)? };
+        let descriptor = Arc::clone(&self.table.descriptor);
+        let mut assembler = RowAssembler::try_new(self.table.id, descriptor, columns, constants, false)?;
+        let mut rows = 0;
+        let plan = self.planning.query(query)?;
+        let physical = self.planning.physical(&plan).await?;
+        let mut stream = execute_stream(physical, self.planning.state.task_ctx())
+            .map_err(|error| self.planning.error(error))?;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(|error| self.planning.error(error))?;
+            if matched {
+                self.note(&batch)?;
+            }
+            let added = assembler.add(batch.columns(), batch.num_rows(), self.writer.batch());
+            added.map_err(|refusal| refusal.into_error(rows, false))?;
+            rows += batch.num_rows() as u64;
+            self.writer.added(batch.num_rows() as u64)?;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    async fn delete(&mut self, statement: &Merge, filter: Option<SqlExpr>) -> Result<(), SqlError> {
+        let plan = self.planning.query(self.matched(statement, vec![], filter)?)?;
+        let physical = self.planning.physical(&plan).await?;
+        let mut stream = execute_stream(physical, self.planning.state.task_ctx())
+            .map_err(|error| self.planning.error(error))?;
+        let table = Arc::clone(&self.table);
+        let mut marker = Marker::try_new(&table)?;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(|error| self.planning.error(error))?;
+            self.note(&batch)?;
+            marker.mark(&batch, self.writer.batch())?;
+            self.writer.added(batch.num_rows() as u64)?;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    /// An error if a row of the table belongs to more than one of the source: which of them would win is anyone's guess.
+    fn note(&mut self, batch: &RecordBatch) -> Result<(), SqlError> {
+        let schema = self.table.table_schema();
+        let columns: Vec<_> = (0..schema.key.len()).map(ColumnRef::Key).collect();
+        let keys = batch.project(&(0..columns.len()).collect::<Vec<_>>());
+        let keys = keys.map_err(|error| SqlError::internal(error.to_string()))?;
+        let encoder = KeyEncoder::try_new(schema, &columns).map_err(|error| typed(error).error)?;
+        let mut twice = false;
+        let noted = encoder.encode(&keys, |_, key| {
+            twice |= !self.matched.insert(key.to_vec());
+            Ok::<_, basalt_hfile::typed::TypedError>(())
+        });
+        noted.map_err(|error| typed(error).error)?;
+        match twice {
+            true => Err(SqlError::statement(format!(
+                "a row of {} is matched by more than one row of the source; make the condition or the source narrower",
+                self.table.descriptor.name
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// The keys of matched rows, with values behind them.
+    fn matched(
+        &self,
+        statement: &Merge,
+        values: Vec<SqlExpr>,
+        filter: Option<SqlExpr>,
+    ) -> Result<Query, SqlError> {
+        let keys = self.table.table_schema().key.iter().map(|key| column_of(statement, key.name.clone()));
+        let items = keys.chain(values).collect();
+        with_select("SELECT K FROM T AS A INNER JOIN S ON TRUE", |select| {
+            select.projection = named(items);
+            select.selection = filter;
+            if let Some(from) = select.from.first_mut() {
+                rename(&mut from.relation, statement);
+                if let Some(join) = from.joins.first_mut() {
+                    join.relation = statement.source.clone();
+                    join.join_operator = JoinOperator::Inner(JoinConstraint::On(statement.on.clone()));
+                }
+            }
+        })
+    }
+}
+
+/// Values for the rows of the source that match nothing.
+fn unmatched(statement: &Merge, values: &[SqlExpr], filter: Option<SqlExpr>) -> Result<Query, SqlError> {
+    let exists = with_select("SELECT 1 FROM T AS A", |select| {
+        select.selection = Some(statement.on.clone());
+        if let Some(from) = select.from.first_mut() {
+            rename(&mut from.relation, statement);
+        }
+    })?;
+    let missing = SqlExpr::Exists { subquery: Box::new(exists), negated: true };
+    with_select("SELECT K FROM S", |select| {
+        select.projection = named(values.to_vec());
+        select.selection = and(filter, missing);
+        if let Some(from) = select.from.first_mut() {
+            from.relation = statement.source.clone();
+        }
+    })
+}
+
+fn named(values: Vec<SqlExpr>) -> Vec<SelectItem> {
+    let item =
+        |(at, expr)| SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', format!("$value{at}")) };
+    values.into_iter().enumerate().map(item).collect()
+}
+
+fn column_of(statement: &Merge, name: String) -> SqlExpr {
+    SqlExpr::CompoundIdentifier(vec![Ident::with_quote('"', &statement.alias), Ident::with_quote('"', name)])
+}
+
+/// Puts the table of the statement in the place of one in a template.
+fn rename(factor: &mut TableFactor, statement: &Merge) {
+    if let TableFactor::Table { name, alias, .. } = factor {
+        let schema = statement.table.schema.iter().filter(|schema| *schema != DEFAULT_NAMESPACE);
+        let parts = schema.chain([&statement.table.name]).map(|part| Ident::with_quote('"', part));
+        *name = ObjectName::from(parts.collect::<Vec<_>>());
+        if let Some(alias) = alias {
+            alias.name = Ident::with_quote('"', &statement.alias);
+        }
+    }
+}
+
+/// A query made of a template, so that the dialect decides what a query looks like.
+fn with_select(template: &str, change: impl FnOnce(&mut Select)) -> Result<Query, SqlError> {
+    let Statement::Query(mut query) = dialect::parse(template)?.statement else {
+        return Err(SqlError::internal("a SELECT was not read as a query"));
+    };
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        change(select);
+    }
+    Ok(*query)
+}

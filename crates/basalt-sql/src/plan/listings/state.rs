@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the database is like at this moment: SYSTEM.QUERIES, SYSTEM.METRICS and SYSTEM.TABLE_STATS.
+
+use std::sync::Arc;
+
+use basalt_store::Metrics;
+use datafusion::arrow::array::{ArrayRef, Int64Array, TimestampMillisecondArray};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::Result as PlanResult;
+
+use super::{batch, schema_name, texts};
+use crate::error::SqlError;
+use crate::plan::Planning;
+
+fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
+    let values = values.into_iter().map(|value| i64::try_from(value).unwrap_or(i64::MAX));
+    Arc::new(values.collect::<Int64Array>())
+}
+
+/// The statements that run, this one among them.
+pub(super) fn queries(planning: &Planning) -> PlanResult<RecordBatch> {
+    let running = planning.engine.running().list();
+    let readings: Vec<_> = running.iter().map(|statement| statement.progress.read()).collect();
+    let started = running.iter().map(|statement| Some(statement.started_ms));
+    batch(vec![
+        ("ID", numbers(running.iter().map(|statement| statement.id))),
+        ("STATEMENT", texts(running.iter().map(|statement| Some(statement.text.clone())))),
+        ("STARTED", Arc::new(started.collect::<TimestampMillisecondArray>())),
+        (
+            "PHASE",
+            texts(readings.iter().map(|read| Some(read.phase.to_owned()).filter(|phase| !phase.is_empty()))),
+        ),
+        ("ROWS_READ", numbers(readings.iter().map(|read| read.rows))),
+        ("BYTES_READ", numbers(readings.iter().map(|read| read.bytes))),
+        ("ROWS_WRITTEN", numbers(readings.iter().map(|read| read.rows_written))),
+    ])
+}
+
+/// Counters since the database was opened, and sizes.
+pub(super) fn metrics(planning: &Planning) -> PlanResult<RecordBatch> {
+    let found = named(&planning.engine.database().metrics());
+    batch(vec![
+        ("NAME", texts(found.iter().map(|(name, _)| Some((*name).to_owned())))),
+        ("VALUE", numbers(found.iter().map(|(_, value)| *value))),
+    ])
+}
+
+fn named(metrics: &Metrics) -> [(&'static str, u64); 12] {
+    [
+        ("BATCHES_WRITTEN", metrics.batches_written),
+        ("ROWS_WRITTEN", metrics.rows_written),
+        ("BYTES_WRITTEN", metrics.bytes_written),
+        ("FLUSHES", metrics.flushes),
+        ("FLUSH_BYTES", metrics.flush_bytes),
+        ("COMPACTIONS", metrics.compactions),
+        ("COMPACTION_BYTES", metrics.compaction_bytes),
+        ("INGESTED_BYTES", metrics.ingested_bytes),
+        ("STALLED_WRITES", metrics.stalled_writes),
+        ("UPKEEP_FAILURES", metrics.upkeep_failures),
+        ("UNFLUSHED_BYTES", metrics.unflushed_bytes),
+        ("WAL_BYTES", metrics.wal_bytes),
+    ]
+}
+
+/// Sizes of tables, without reading them.
+pub(super) fn table_stats(planning: &Planning) -> PlanResult<RecordBatch> {
+    let database = planning.engine.database();
+    let mut rows = vec![];
+    for (id, table) in database.tables() {
+        rows.push((table.name.clone(), database.stats(id).map_err(SqlError::from)?));
+    }
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    batch(vec![
+        ("TABLE_SCHEM", texts(rows.iter().map(|(name, _)| schema_name(&name.namespace)))),
+        ("TABLE_NAME", texts(rows.iter().map(|(name, _)| Some(name.name.clone())))),
+        ("ROWS_ESTIMATE", numbers(rows.iter().map(|(_, stats)| stats.rows_estimate))),
+        ("CELLS", numbers(rows.iter().map(|(_, stats)| stats.cells))),
+        ("SIZE_BYTES", numbers(rows.iter().map(|(_, stats)| stats.size_bytes))),
+        ("FILES", numbers(rows.iter().map(|(_, stats)| stats.files))),
+        ("REGIONS", numbers(rows.iter().map(|(_, stats)| stats.regions))),
+        ("MEMTABLE_ROWS", numbers(rows.iter().map(|(_, stats)| stats.memtable_rows))),
+        ("MEMTABLE_BYTES", numbers(rows.iter().map(|(_, stats)| stats.memtable_bytes))),
+    ])
+}

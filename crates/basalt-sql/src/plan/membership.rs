@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `x IN (SELECT …)` inside of OR and NOT, where x or a row of the subquery is NULL.
+//!
+//! The planner turns it into a mark: true if a row equals x, else false. Where unknown counts as false, as it does for a
+//! condition's own parts, that is the same. Under NOT it is not: `NOT unknown` would become true. There the question is asked
+//! the other way round, so that what is unknown comes out true before it is negated: is there a row that equals x, or one that is NULL, or any row
+//! if x is NULL? `NOT IN` as a condition of its own is a join that knows of NULL, and stays, unless the subquery mentions the outer row.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, Spans};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+/// The name of a subquery's rows.
+const MEMBERS: &str = "$members";
+
+/// The rule, for after types were made equal.
+#[derive(Debug)]
+pub(crate) struct UnknownMembership;
+
+impl AnalyzerRule for UnknownMembership {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut questions = 0;
+        plan.transform_up_with_subqueries(|plan| of_plan(plan, &mut questions)).data()
+    }
+
+    fn name(&self) -> &str {
+        "unknown_membership"
+    }
+}
+
+fn of_plan(plan: LogicalPlan, questions: &mut usize) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Filter(Filter { predicate, input, .. }) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let before = *questions;
+    let part = |part: Expr| match part {
+        Expr::InSubquery(InSubquery { negated: false, .. }) => Ok(part),
+        Expr::InSubquery(ref of) if of.subquery.outer_ref_columns.is_empty() => Ok(part),
+        Expr::Not(inner) if matches!(*inner, Expr::InSubquery(_)) => {
+            let Expr::InSubquery(InSubquery { expr, subquery, negated }) = *inner else {
+                unreachable!("just looked at")
+            };
+            *questions += 1;
+            Ok(Expr::InSubquery(InSubquery { expr, subquery, negated: !negated }))
+        }
+        part => of_condition(part, false, input.schema(), questions),
+    };
+    let parts =
+        split_conjunction_owned(predicate.clone()).into_iter().map(part).collect::<Result<Vec<_>>>()?;
+    match conjunction(parts) {
+        Some(predicate) if *questions > before => {
+            Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, Arc::clone(input))?)))
+        }
+        _ => Ok(Transformed::no(plan)),
+    }
+}
+
+/// The condition with the same rows for which it is true, or under an odd number of NOTs, is false.
+fn of_condition(expr: Expr, under_not: bool, schema: &DFSchema, questions: &mut usize) -> Result<Expr> {
+    let mut of = |expr: Box<Expr>, under_not| of_condition(*expr, under_not, schema, questions).map(Box::new);
+    Ok(match expr {
+        Expr::Not(inner) => Expr::Not(of(inner, !under_not)?),
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+            Expr::BinaryExpr(BinaryExpr { left: of(left, under_not)?, op, right: of(right, under_not)? })
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) if under_not != negated => {
+            *questions += 1;
+            let subquery = equal_or_null(*expr, subquery, schema)?;
+            Expr::Exists(Exists { subquery, negated })
+        }
+        other => other,
+    })
+}
+
+/// The rows of a subquery that equal x, or are NULL; if x is NULL all of them.
+fn equal_or_null(x: Expr, subquery: Subquery, schema: &DFSchema) -> Result<Subquery> {
+    let is_correlated = !subquery.outer_ref_columns.is_empty();
+    let mut outer = subquery.outer_ref_columns;
+    let of_outer = |expr: Expr| match expr {
+        Expr::Column(column) => {
+            let field = Arc::clone(schema.field_from_column(&column)?);
+            let reference = Expr::OuterReferenceColumn(field, column);
+            if !outer.contains(&reference) {
+                outer.push(reference.clone());
+            }
+            Ok(Transformed::yes(reference))
+        }
+        other => Ok(Transformed::no(other)),
+    };
+    let x = x.transform(of_outer).data()?;
+    let mut rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(subquery.subquery));
+    // Its tables may be those of the outer query under the same names, unless it names both.
+    if !is_correlated {
+        rows = rows.alias(MEMBERS)?;
+    }
+    let value = Expr::Column(Column::from(rows.schema().qualified_field(0)));
+    let unknown = value.clone().is_null().or(x.clone().is_null());
+    let plan = rows.filter(value.eq(x).or(unknown))?.build()?;
+    Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns: outer, spans: Spans::new() })
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rows of a table that an index names: keys from the index, then the rows by key, batch by batch. Every row is looked at
+//! again under the whole condition of the query.
+
+use std::fmt;
+use std::sync::Arc;
+
+use basalt_hfile::typed::KeyEncoder;
+use basalt_model::ColumnRef;
+use bytes::Bytes;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
+};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+
+use super::choose::{Wish, lost};
+use super::exec::{Spec, look_up};
+use super::index_only::Wanted;
+use crate::error::SqlError;
+use crate::index::Usable;
+use crate::ingest::typed;
+use crate::keys::{Access, KeyAccess};
+
+/// Rows that are looked up at a time.
+const LOOK_UP_ROWS: usize = 1_024;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct IndexLookup {
+    /// Gives the columns of the primary key, in key order.
+    input: Arc<dyn ExecutionPlan>,
+    /// Columns and condition of the rows.
+    spec: Arc<Spec>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    /// What EXPLAIN says.
+    title: String,
+}
+
+impl IndexLookup {
+    /// Plans the way over `index`, of whose rows `filters` are true.
+    pub(super) fn plan(
+        wish: &Wish<'_>,
+        index: &Usable,
+        filters: &[Expr],
+        state: &dyn Session,
+        note: String,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = wish.table;
+        let schema = table.table_schema();
+        let mut wanted = Wanted::default();
+        for key in &schema.key {
+            let place = index.place(&key.name).ok_or_else(|| lost(&key.name))?;
+            wanted.column(&index.table, &place.column)?;
+        }
+        let input = index.table.plain_scan(state, Some(wanted.positions()), filters, None, None)?;
+        let access = KeyAccess { access: Access::Points(vec![]), bounds: String::new() };
+        let spec = table.spec(state, wish.projection, wish.filters, wish.limit, access, None)?;
+        let title = format!("table={}, index={}{note}", table.relation_name(), index.name());
+        Ok(Arc::new(Self::new(input, Arc::new(spec), title)))
+    }
+
+    fn new(input: Arc<dyn ExecutionPlan>, spec: Arc<Spec>, title: String) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&spec.schema)),
+            Partitioning::UnknownPartitioning(input.properties().output_partitioning().partition_count()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        )
+        .with_scheduling_type(SchedulingType::Cooperative);
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self { input, spec, properties: Arc::new(properties), metrics, title }
+    }
+}
+
+impl DisplayAs for IndexLookup {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "IndexLookup: {}", self.title)?;
+        let columns: Vec<_> = self.spec.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        write!(f, ", columns=[{}]", columns.join(", "))?;
+        if let Some(filter) = &self.spec.filter {
+            write!(f, ", filter={filter}")?;
+        }
+        match self.spec.limit {
+            Some(limit) => write!(f, ", limit={limit}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for IndexLookup {
+    fn name(&self) -> &str {
+        "IndexLookup"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        match &self.spec.filter {
+            Some(filter) => f(&filter.condition),
+            None => Ok(TreeNodeRecursion::Continue),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = children.pop().ok_or_else(|| lost("at all"))?;
+        Ok(Arc::new(Self::new(input, Arc::clone(&self.spec), self.title.clone())))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let schema = &self.spec.descriptor.schema;
+        let schema = schema.as_ref().ok_or_else(|| lost("at all"))?;
+        let columns: Vec<_> = (0..schema.key.len()).map(ColumnRef::Key).collect();
+        let keys = KeyEncoder::try_new(schema, &columns).map_err(|error| typed(error).error)?;
+        let reader = Reader {
+            names: self.input.execute(partition, context)?,
+            keys,
+            found: vec![],
+            spec: Arc::clone(&self.spec),
+            rows_left: self.spec.limit.unwrap_or(usize::MAX),
+            metrics: BaselineMetrics::new(&self.metrics, partition),
+        };
+        let batches: BoxStream<'static, Result<RecordBatch>> =
+            stream::try_unfold(reader, |mut reader| async move {
+                let batch = reader.next().await?;
+                Ok(batch.map(|batch| (batch, reader)))
+            })
+            .boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(SchemaRef::clone(&self.spec.schema), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let unknown = vec![ColumnStatistics::new_unknown(); self.spec.schema.fields().len()];
+        let of_input =
+            inputs.first().map(|input| Statistics { column_statistics: unknown, ..(**input).clone() });
+        Ok(Arc::new(of_input.unwrap_or_else(|| Statistics::new_unknown(&self.spec.schema))))
+    }
+}
+
+/// Looks the rows of one partition up.
+struct Reader {
+    names: SendableRecordBatchStream,
+    keys: KeyEncoder,
+    /// Keys that wait, the next one last.
+    found: Vec<Bytes>,
+    spec: Arc<Spec>,
+    rows_left: usize,
+    metrics: BaselineMetrics,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        while self.rows_left > 0 {
+            if self.found.is_empty() {
+                let Some(batch) = self.names.next().await.transpose()? else { return Ok(None) };
+                self.take_keys(&batch)?;
+                continue;
+            }
+            let rows = self.look_up()?;
+            if rows.num_rows() > 0 {
+                return Ok(Some(rows));
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(None)
+    }
+
+    /// The rows of some of the keys that wait.
+    fn look_up(&mut self) -> Result<RecordBatch> {
+        let timer = self.metrics.elapsed_compute().clone();
+        let _running = timer.timer();
+        let rest = self.found.len().saturating_sub(LOOK_UP_ROWS);
+        let mut keys = self.found.split_off(rest);
+        keys.sort_unstable();
+        let rows = look_up(&self.spec, &keys)?.batch;
+        let rows = match &self.spec.filter {
+            Some(filter) => filter.apply(&rows)?,
+            None => rows,
+        };
+        let rows = if rows.num_rows() > self.rows_left { rows.slice(0, self.rows_left) } else { rows };
+        self.rows_left -= rows.num_rows();
+        self.spec.progress.add_read(keys.len() as u64, 0);
+        Ok(rows.record_output(&self.metrics))
+    }
+
+    fn take_keys(&mut self, batch: &RecordBatch) -> Result<()> {
+        let found = &mut self.found;
+        self.keys
+            .encode(batch, |_, key| {
+                found.push(Bytes::copy_from_slice(key));
+                Ok::<_, basalt_hfile::typed::TypedError>(())
+            })
+            .map_err(|error| SqlError::from(error).into())
+    }
+}

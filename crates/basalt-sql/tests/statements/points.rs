@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Queries of one row by its key are answered without a plan, and as a plan answers them.
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::datatypes::SchemaRef;
+
+use super::*;
+
+async fn rows(session: &Session, sql: &str) -> Result<(SchemaRef, RecordBatch), SqlError> {
+    let Outcome::Rows(mut rows) = session.execute(sql).await? else { panic!("{sql} is no query") };
+    let schema = rows.schema();
+    let mut batches = vec![];
+    while let Some(batch) = rows.next().await {
+        batches.push(batch?);
+    }
+    let all = concat_batches(&schema, &batches).expect("batches of one schema");
+    Ok((schema, all))
+}
+
+const TABLES: &[&str] = &[
+    "create table t (k bigint not null, c char(3) not null, s varchar(5) not null, d decimal(9,2) default 7, f.x double, g.x double, \
+     \"low\" integer, constraint pk primary key (k, c desc, s))",
+    "upsert into t (k, c, s, d, f.x) values (1, 'abc', 'x', 1.5, 2), (-1, 'abc', 'x', 2.5, 3), (1, 'ab', 'x', 3.5, 4)",
+    "upsert into t (k, c, s) values (1, 'abc', 'y')",
+    "create table salted (k tinyint primary key, v varchar) salt_buckets = 4",
+    "upsert into salted values (127, 'most'), (-128, 'least')",
+    "create table u (k unsigned_int primary key, f.t integer, t.j integer)",
+    "upsert into u (k, f.t, t.j) values (5, 6, 7)",
+    "create schema s",
+    "create table s.t (t varchar primary key, \"T\u{e4}\" integer)",
+    "upsert into s.t values ('it''s', 1), ('b', 2)",
+    "create view w as select * from salted where v = 'most'",
+];
+
+/// What is asked of tables: lists of columns and conditions.
+const QUESTIONS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "t",
+        &["*", "d", "s, k, s", "t.d as one, \"low\", c", "f.x", "*, d"],
+        &[
+            "k = 1 and c = 'abc' and s = 'x'",
+            "('y' = s and c = 'abc') and (k = 1)",
+            "k = -1 and t.c = 'abc' and s = 'x'",
+            "k = 1 and c = 'ab' and s = 'x'",
+            "k = 1 and c = 'ab ' and s = 'x'",
+            "k = 1 and c = 'abc' and s = ''",
+            "k = 1 and c = 'abc' and s = 'too long'",
+            "k = 1 and c = 'abc' and s = 'none'",
+            "k = 1 and k = 2 and c = 'abc' and s = 'x'",
+            "k = 1.0 and c = 'abc' and s = 'x'",
+            "k = 9223372036854775808 and c = 'abc' and s = 'x'",
+        ],
+    ),
+    ("t as o", &["*", "o.d, c"], &["o.k = 1 and c = 'abc' and o.s = 'y'"]),
+    ("salted", &["*", "v"], &["k = 127", "k = -128", "k = 128", "k = 0", "k = null"]),
+    ("w", &["*"], &["k = 127", "k = -128"]),
+    ("u", &["*", "u.k", "t.j", "f.t"], &["k = 5", "k = -5", "u.k = 5"]),
+    ("s.t", &["*", "t"], &["t = 'it''s'", "t = 'B'", "t.t = 'b'"]),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_by_its_key_is_what_a_plan_finds() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    for sql in TABLES {
+        changed(&session, sql).await.expect(sql);
+    }
+    let mut found = 0;
+    for (table, lists, conditions) in QUESTIONS {
+        for (list, condition) in lists.iter().flat_map(|list| conditions.iter().map(move |c| (list, c))) {
+            let sql = format!("select {list} from {table} where {condition}");
+            let answer = rows(&session, &sql).await.expect(&sql);
+            let planned = rows(&session, &format!("{sql} and 1 = 1")).await.expect(&sql);
+            assert_eq!(answer, planned, "{sql}");
+            found += answer.1.num_rows();
+        }
+    }
+    assert_eq!(found, 55);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_with_a_query_by_key_is_said_as_of_any_other() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    changed(&session, "create table t (k bigint primary key, v bigint)").await.expect("creates");
+    for (sql, problem) in [
+        ("select v from tt where k = 1", "table TT does not exist"),
+        ("select vv from t where k = 1", "VV"),
+        ("select v from t where kk = 1", "KK"),
+        ("select x.v from t where k = 1", "X"),
+    ] {
+        let error = rows(&session, sql).await.expect_err(sql);
+        assert!(error.to_string().contains(problem), "{sql}: {error}");
+    }
+}
+
+/// A column without a family, in a session with a schema of its own, before and after the row is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_by_its_key_follows_the_session_and_its_writes() {
+    let fixture = open(64 << 20);
+    let (session, other) = (fixture.engine.session(), fixture.engine.session());
+    for sql in ["create schema s", "create table s.t (k bigint primary key, v bigint)", "use s"] {
+        changed(&session, sql).await.expect(sql);
+    }
+    for value in [1, 2] {
+        changed(&other, &format!("upsert into s.t values (1, {value})")).await.expect("writes");
+        assert_eq!(numbers(&session, "select v from t where k = 1").await.expect("finds"), [value]);
+    }
+    assert!(numbers(&other, "select v from t where k = 1").await.is_err());
+    changed(&other, "delete from s.t where k = 1").await.expect("deletes");
+    assert_eq!(numbers(&session, "select v from t where k = 1").await.expect("finds"), [0i64; 0]);
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From a batch to the batch with its index rows.
+
+use std::sync::Arc;
+
+use basalt_hfile::CellRun;
+use basalt_model::{RowMutationRef, Seq, TableDescriptor, TableId, WriteBatch};
+
+use super::after::{self, Overlay};
+use super::{IndexChange, IndexKeeper};
+use crate::database::Shared;
+use crate::error::{Error, Result};
+use crate::snapshot::query::View;
+use crate::snapshot::read;
+use crate::version::TableVersion;
+
+/// HBase's tag type for a cell's own TTL.
+const TTL_TAG: u8 = 8;
+
+impl Shared {
+    /// The batch, whose cells get the timestamp `timestamp`, with what follows from it for indexes. `view` shows
+    /// everything that is before the batch.
+    pub(crate) fn follow(
+        &self,
+        view: &View<'_>,
+        mut batch: WriteBatch,
+        timestamp: i64,
+    ) -> Result<WriteBatch> {
+        let indexed = |id: TableId| view.version.indexes.contains_key(&id);
+        if view.version.indexes.is_empty() || !batch.iter().any(|(table, _)| indexed(table)) {
+            return Ok(batch);
+        }
+        batch.stamp(timestamp);
+        let mut tables: Vec<TableId> = batch.iter().map(|(table, _)| table).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        let mut more = WriteBatch::new();
+        for table in tables.into_iter().filter(|&table| indexed(table)) {
+            let keepers = self.keepers_of(view, table)?;
+            if !keepers.is_empty() {
+                follow_table(view, &batch, view.version.table(table)?, &keepers, timestamp, &mut more)?;
+            }
+        }
+        more.iter().for_each(|(table, row)| batch.push(table, row));
+        Ok(batch)
+    }
+
+    /// The indexes of a table that are kept, with their keepers.
+    fn keepers_of(&self, view: &View<'_>, table: TableId) -> Result<Vec<(TableId, Arc<dyn IndexKeeper>)>> {
+        let mut keepers = Vec::new();
+        for index in view.version.indexes_of(table) {
+            let name = &index.descriptor.name;
+            if !index.descriptor.index.as_ref().is_some_and(|index| index.state.is_kept()) {
+                continue;
+            }
+            let keeper = self.keepers.get(name).ok_or_else(|| Error::UnkeptIndex {
+                index: name.clone(),
+                table: view.version.tables[&table].descriptor.name.clone(),
+            })?;
+            keepers.push((index.id, keeper));
+        }
+        Ok(keepers)
+    }
+}
+
+fn follow_table(
+    view: &View<'_>,
+    batch: &WriteBatch,
+    table: &TableVersion,
+    keepers: &[(TableId, Arc<dyn IndexKeeper>)],
+    timestamp: i64,
+    out: &mut WriteBatch,
+) -> Result<()> {
+    let mut mutations: Vec<RowMutationRef<'_>> =
+        batch.iter().filter(|(id, _)| *id == table.id).map(|(_, row)| row).collect();
+    // Stable: the changes of one row keep their order.
+    mutations.sort_by(|a, b| a.row().cmp(b.row()));
+    check_cells(&table.descriptor, &mutations, timestamp)?;
+    let mut overlay: Option<Overlay> = None;
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for changes in mutations.chunk_by(|a, b| a.row() == b.row()) {
+        let row = changes[0].row();
+        let old = read::row(view.shared, view.version, table.id, row, view.seq)?;
+        let new = match after::plain(&old, changes, timestamp) {
+            Some(new) => new,
+            None => {
+                let overlay = overlay.get_or_insert_with(|| Overlay::new(view, batch));
+                read::row(view.shared, &overlay.version, table.id, row, overlay.seq)?
+            }
+        };
+        before.push(old);
+        after.push(new);
+    }
+    keep(view, keepers, &before, &after, out)
+}
+
+fn keep(
+    view: &View<'_>,
+    keepers: &[(TableId, Arc<dyn IndexKeeper>)],
+    before: &[Vec<CellRun>],
+    after: &[Vec<CellRun>],
+    out: &mut WriteBatch,
+) -> Result<()> {
+    for (index, keeper) in keepers {
+        keeper.keep(&IndexChange { index: *index, before, after, view }, out)?;
+    }
+    Ok(())
+}
+
+/// Cells whose end an index could not share.
+fn check_cells(table: &TableDescriptor, mutations: &[RowMutationRef<'_>], timestamp: i64) -> Result<()> {
+    let expires = table.families.iter().any(|family| family.ttl_secs.is_some());
+    for cell in mutations.iter().flat_map(|mutation| mutation.cells(Seq(0))) {
+        if has_ttl(cell.tags) {
+            return Err(Error::Invalid(format!(
+                "table {} has indexes and takes no cells with a TTL of their own; use the TTL of the table",
+                table.name
+            )));
+        }
+        if expires && cell.timestamp > timestamp {
+            return Err(Error::Invalid(format!(
+                "table {} has indexes and a TTL and takes no cells of the future; timestamp {} is after {timestamp}",
+                table.name, cell.timestamp
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Tags are lengths (2 bytes, of type and content), types (1 byte) and contents.
+fn has_ttl(mut tags: &[u8]) -> bool {
+    while let [high, low, kind, ..] = *tags {
+        if kind == TTL_TAG {
+            return true;
+        }
+        let len = usize::from(u16::from_be_bytes([high, low])) + 2;
+        tags = tags.get(len..).unwrap_or_default();
+    }
+    false
+}

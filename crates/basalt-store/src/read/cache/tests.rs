@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+use super::*;
+
+fn block(bytes: usize) -> Arc<CellBlock> {
+    Arc::new(CellBlock { keys: vec![0; bytes].into(), ..CellBlock::default() })
+}
+
+#[test]
+fn blocks_asked_for_again_outlive_a_scan_over_many_times_the_cache() {
+    let cache = BlockCache::new(8 << 20);
+    let hot = |index: usize| cache.get(FileId(1), index, 0).is_some();
+    for index in 0..20 {
+        cache.insert(FileId(1), index, 0, &block(64 << 10));
+    }
+    for _ in 0..3 {
+        assert!((0..20).all(hot), "they fit");
+    }
+    for index in 0..2_000 {
+        cache.insert(FileId(2), index, 0, &block(64 << 10));
+    }
+    let left = (0..20).filter(|&index| hot(index)).count();
+    assert!(left >= 18, "{left} of 20 left");
+    let stats = cache.stats();
+    assert!(stats.evictions > 1_500 && stats.bytes <= stats.capacity_bytes, "{stats:?}");
+    assert_eq!((stats.hits, stats.misses), (60 + left as u64, 20 - left as u64));
+}
+
+#[test]
+fn indexes_and_filters_take_their_room_from_the_blocks() {
+    let cache = BlockCache::new(8 << 20);
+    for index in 0..100 {
+        cache.insert(FileId(1), index, 0, &block(64 << 10));
+    }
+    cache.make_room_for(6 << 20);
+    let stats = cache.stats();
+    assert!(stats.bytes <= 2 << 20 && stats.index_bytes == 6 << 20, "{stats:?}");
+    cache.make_room_for(100 << 20);
+    assert!(cache.stats().capacity_bytes <= 2 << 20);
+    cache.make_room_for(0);
+    assert_eq!(cache.stats().capacity_bytes, 8 << 20);
+}
+
+#[test]
+fn a_part_is_worth_decoding_once_it_was_looked_into_again_and_again_and_there_is_room() {
+    let cache = BlockCache::new(1 << 20);
+    let asked = |part| (0..8).map(|_| cache.is_worth_decoding(FileId(7), 3, part)).collect::<Vec<_>>();
+    assert_eq!(asked(1), [false, false, false, true, false, false, false, true]);
+    for index in 0..100 {
+        cache.insert(FileId(1), index, 0, &block(64 << 10));
+    }
+    assert_eq!(asked(2), [false; 8], "something else would have to leave");
+}

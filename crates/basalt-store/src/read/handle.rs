@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A file on storage, however many regions list it: one reader, one decision about its end.
+//!
+//! The file is removed with the last handle on it, once no manifest names it. There is one handle per file at a time
+//! ([`FileHandles`]), so that nobody still reads what another one removes.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock, Weak};
+
+use basalt_hfile::HFileReader;
+use parking_lot::Mutex;
+
+use crate::env::Env;
+use crate::{FileId, Result};
+
+/// See the module.
+pub(crate) struct FileHandle {
+    path: PathBuf,
+    env: Env,
+    reader: OnceLock<HFileReader>,
+    opening: Mutex<()>,
+    obsolete: AtomicBool,
+}
+
+impl FileHandle {
+    /// The file at `path`; touches nothing yet.
+    pub(crate) fn new(env: Env, path: PathBuf) -> Self {
+        let (reader, opening, obsolete) = (OnceLock::new(), Mutex::new(()), AtomicBool::new(false));
+        Self { path, env, reader, opening, obsolete }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// See [`super::StoreFile::mark_obsolete`].
+    pub(crate) fn mark_obsolete(&self) {
+        self.obsolete.store(true, Relaxed);
+    }
+
+    /// The reader, if somebody opened the file.
+    pub(super) fn opened(&self) -> Option<&HFileReader> {
+        self.reader.get()
+    }
+
+    /// The reader, made by `open` the first time.
+    pub(super) fn reader(
+        &self,
+        open: impl FnOnce(&Env, &Path) -> Result<HFileReader>,
+    ) -> Result<&HFileReader> {
+        if let Some(reader) = self.reader.get() {
+            return Ok(reader);
+        }
+        let _one_at_a_time = self.opening.lock();
+        if self.reader.get().is_none() {
+            let opened = open(&self.env, &self.path)?;
+            let _ = self.reader.set(opened);
+        }
+        Ok(self.reader.get().expect("set above, under the lock"))
+    }
+}
+
+impl Drop for FileHandle {
+    fn drop(&mut self) {
+        if self.obsolete.load(Relaxed) {
+            // A file that stays behind is found and removed when the database is opened next.
+            let _ = self.env.storage.remove(&self.path);
+        }
+    }
+}
+
+/// The handles of a database.
+#[derive(Default)]
+pub(crate) struct FileHandles(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    by_id: HashMap<FileId, Weak<FileHandle>>,
+    /// Entries at which those without a handle are cleared away.
+    clear_at: usize,
+}
+
+/// Entries that are kept without looking whether they are needed.
+const CLEAR_AT_MIN: usize = 256;
+
+impl FileHandles {
+    /// The handle of a file. The manifest names it, or is about to name it no more.
+    pub(crate) fn of(&self, env: &Env, id: FileId, path: &Path) -> Arc<FileHandle> {
+        let mut known = self.0.lock();
+        if let Some(handle) = known.by_id.get(&id).and_then(Weak::upgrade) {
+            return handle;
+        }
+        let handle = Arc::new(FileHandle::new(env.clone(), path.to_owned()));
+        known.by_id.insert(id, Arc::downgrade(&handle));
+        if known.by_id.len() > known.clear_at.max(CLEAR_AT_MIN) {
+            known.by_id.retain(|_, handle| handle.strong_count() > 0);
+            known.clear_at = 2 * known.by_id.len();
+        }
+        handle
+    }
+}
