@@ -103,7 +103,12 @@ impl Reply {
     }
 
     pub(crate) fn with_cells(message: &impl Message, cells: BytesMut) -> Self {
-        Self { message: message.encode_to_vec(), cells, ahead: None }
+        Self::encoded(message.encode_to_vec(), cells)
+    }
+
+    /// A message that is encoded already.
+    pub(crate) fn encoded(message: Vec<u8>, cells: BytesMut) -> Self {
+        Self { message, cells, ahead: None }
     }
 
     /// A message without fields.

@@ -11,6 +11,7 @@ use crate::node::Node;
 mod bulk_load;
 mod endpoint;
 mod get;
+mod gets;
 mod multi;
 mod mutate;
 pub(crate) mod scan;

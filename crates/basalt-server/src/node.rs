@@ -35,6 +35,20 @@ pub(crate) struct Node {
     pub(crate) reads: AtomicU64,
     pub(crate) writes: AtomicU64,
     calls: AtomicU64,
+    /// Threads that calls may start to be done sooner.
+    helpers: AtomicUsize,
+}
+
+/// Threads that a call may start; they are free again when it ends.
+pub(crate) struct Helpers<'a> {
+    free: &'a AtomicUsize,
+    pub(crate) count: usize,
+}
+
+impl Drop for Helpers<'_> {
+    fn drop(&mut self) {
+        self.free.fetch_add(self.count, Relaxed);
+    }
 }
 
 /// Counts a connection for as long as it lives.
@@ -64,6 +78,7 @@ impl Node {
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            helpers: AtomicUsize::new(options.threads.unwrap_or_else(cores).saturating_sub(1)),
             db,
         }
     }
@@ -71,6 +86,13 @@ impl Node {
     pub(crate) fn open_connection(&self) -> OpenConnection<'_> {
         self.connections.fetch_add(1, Relaxed);
         OpenConnection(&self.connections)
+    }
+
+    /// Up to `wanted` threads, as many as are free: all calls together have one for each core but one.
+    pub(crate) fn helpers(&self, wanted: usize) -> Helpers<'_> {
+        let take = |free: usize| Some(free - free.min(wanted));
+        let free = self.helpers.fetch_update(Relaxed, Relaxed, take).unwrap_or(0);
+        Helpers { free: &self.helpers, count: free.min(wanted) }
     }
 
     pub(crate) fn count_call(&self) {
@@ -86,6 +108,10 @@ impl Node {
             calls: self.calls.load(Relaxed),
         }
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The identity of the database as a UUID, which clients expect: the same each time it is served.

@@ -33,5 +33,5 @@ pub use manifest::{FileMeta, FilePart};
 pub use metrics::{Metrics, RegionStats, TableStats};
 pub use options::{Durability, OpenOptions, Recovery};
 pub use read::{FilterFault, Row, Rows, Step};
-pub use snapshot::{ScanOptions, Snapshot};
+pub use snapshot::{Lookups, ScanOptions, Snapshot};
 pub use table::{Action, CheckOutcome, Table};

@@ -89,10 +89,13 @@ impl Memtable {
     }
 
     /// True if there is an entry of the row, of whatever commit.
-    pub(crate) fn has_row(&self, row: &Bytes) -> bool {
+    pub(crate) fn has_row(&self, row: &[u8]) -> bool {
         let entries = self.entries.read();
-        let mut from = entries.range(EntryKey { row: row.clone(), seq: Reverse(Seq(u64::MAX)) }..);
-        from.next().is_some_and(|(key, _)| key.row == *row)
+        if entries.is_empty() {
+            return false;
+        }
+        let first = EntryKey { row: Bytes::copy_from_slice(row), seq: Reverse(Seq(u64::MAX)) };
+        entries.range(first..).next().is_some_and(|(key, _)| key.row == row)
     }
 
     /// Number of row mutations.

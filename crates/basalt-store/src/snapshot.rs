@@ -15,6 +15,8 @@ pub(crate) mod open_scans;
 pub(crate) mod query;
 pub(crate) mod read;
 
+pub use query::Lookups;
+
 /// Sees exactly the batches up to its sequence number, for as long as it lives, and keeps the files alive that
 /// hold them. Cheap to clone and to send.
 #[derive(Clone)]
@@ -104,14 +106,19 @@ impl Snapshot {
     /// What several gets find, in the order in which they are given. They are looked up in the order of their rows, which
     /// leads through each index and block but once.
     pub fn get_all(&self, table: TableId, gets: &[Get]) -> Result<Vec<Row>> {
-        let view = self.view();
+        let mut lookups = self.lookups(table)?;
         let mut order: Vec<usize> = (0..gets.len()).collect();
         order.sort_unstable_by(|&a, &b| gets[a].row().cmp(gets[b].row()));
         let mut rows = vec![Row::default(); gets.len()];
         for at in order {
-            rows[at] = view.get(table, &gets[at])?;
+            rows[at] = lookups.get(gets[at].row(), &gets[at].options)?.clone();
         }
         Ok(rows)
+    }
+
+    /// For gets one after the other, best in the order of their rows.
+    pub fn lookups(&self, table: TableId) -> Result<Lookups<'_>> {
+        Lookups::new(self.view(), table)
     }
 
     /// The rows of a scan, as they were. Nothing is read before the first row is asked for.

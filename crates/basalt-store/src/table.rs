@@ -75,8 +75,13 @@ impl Database {
             return Ok(changed.0);
         }
         let mut batch = WriteBatch::new();
+        let mut descriptor: Option<(TableId, Arc<TableDescriptor>)> = None;
         for (table, change) in &plan {
-            change.write_blind(&*self.table_by_id(*table)?, *table, &mut batch)?;
+            if descriptor.as_ref().is_none_or(|(known, _)| known != table) {
+                descriptor = Some((*table, self.table_by_id(*table)?));
+            }
+            let (_, descriptor) = descriptor.as_ref().expect("set above");
+            change.write_blind(descriptor, *table, &mut batch)?;
         }
         self.write(batch, durability)
     }
@@ -168,16 +173,18 @@ impl Table {
     /// Checks one row and changes it if the condition holds, with no other write in between.
     pub fn check_and_mutate(&self, check: &CheckAndMutate) -> Result<CheckOutcome> {
         let changes = changes_of_one_row(&check.mutations)?;
-        let expected = changes[0].row();
-        if *expected != check.row {
-            return Err(Error::OtherRow { expected: check.row.clone(), found: expected.clone() });
+        let found = changes[0].row();
+        if *found != check.row {
+            let found = bytes::Bytes::copy_from_slice(found);
+            return Err(Error::OtherRow { expected: check.row.clone(), found });
         }
         let outcome = self.db.read_modify_write(self.durability, |view| {
             let mut batch = WriteBatch::new();
             let Some(seen_at) = condition::holds(check, view, self.id)? else {
                 return Ok((batch, CheckOutcome { applied: false, row: Row::default() }));
             };
-            let changes: Vec<Change> = changes.into_iter().map(|change| change.not_before(seen_at)).collect();
+            let changes: Vec<Change<'_>> =
+                changes.into_iter().map(|change| change.not_before(seen_at)).collect();
             let row = change::write_all(&changes, view, self.id, &mut batch)?;
             Ok((batch, CheckOutcome { applied: true, row }))
         })?;
@@ -205,7 +212,7 @@ impl Table {
     }
 }
 
-fn changes_of_one_row(mutations: &[Mutation]) -> Result<Vec<Change>> {
+fn changes_of_one_row(mutations: &[Mutation]) -> Result<Vec<Change<'_>>> {
     let Some(first) = mutations.first() else {
         return Err(Error::Invalid("a change of a row needs at least one mutation".into()));
     };

@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes};
 use prost::Message;
 
 use crate::preamble::{PREAMBLE_LEN, Preamble};
-use crate::{CellReader, Compressor, Request, filter, mutation, pb, read, schema, zookeeper};
+use crate::{CellReader, Compressor, Request, filter, multi, mutation, pb, read, schema, zookeeper};
 
 /// What a fuzzer calls with each input.
 pub type Target = fn(&[u8]);
@@ -53,7 +53,12 @@ fn request(data: &[u8]) {
                 let _ = mutation::check_and_mutate(condition, vec![change.mutation]);
             }
         }
-        "Multi" => drop(decoded::<pb::MultiRequest>(param).map(|request| actions(request, &mut cells))),
+        "Multi" => {
+            parts(param.clone());
+            if let Some(request) = decoded::<pb::MultiRequest>(param) {
+                actions(request, &mut cells);
+            }
+        }
         "ExecService" => {
             let _ = decoded::<pb::CoprocessorServiceRequest>(param);
         }
@@ -61,6 +66,17 @@ fn request(data: &[u8]) {
             let _ =
                 decoded::<pb::CreateTableRequest>(param).map(|request| schema::table(request.table_schema));
         }
+    }
+}
+
+/// A get that is taken apart says the same as its message.
+fn parts(param: Bytes) {
+    let Ok(taken) = multi::Multi::decode(param) else { return };
+    for action in taken.regions.iter().flat_map(|region| &region.actions) {
+        let Some(parts) = multi::GetParts::of_action(action) else { continue };
+        let Ok(whole) = pb::Action::decode(action.clone()) else { continue };
+        assert_eq!(whole.index, parts.index);
+        assert_eq!(whole.get.map(|get| get.row).as_deref(), Some(parts.row));
     }
 }
 

@@ -4,7 +4,7 @@
 //! ```text
 //! bytes of a connection -> preamble, then frames                              preamble.rs, frame.rs
 //! frame                 -> header, message (pb.rs), cell block                frame.rs, cell_block.rs, compressor.rs
-//! message               -> operation of basalt-model                          read.rs, mutation.rs, filter.rs, schema.rs
+//! message               -> operation of basalt-model                          multi.rs, read.rs, mutation.rs, filter.rs, schema.rs
 //! cells of a result     -> message or cell block                              result.rs
 //! error                 -> exception by its Java class                        exception.rs
 //! ```
@@ -20,6 +20,7 @@ pub mod filter;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod multi;
 pub mod mutation;
 pub mod names;
 pub mod pb;

@@ -36,7 +36,7 @@ pub struct Change {
 
 /// The change of a message; `cells` stands before its cells and is moved behind them, also if the change is refused.
 pub fn change(message: pb::MutationProto, cells: &mut CellReader) -> Result<Change, Exception> {
-    let of_block = cells.take(usize::try_from(message.associated_cell_count()).unwrap_or(0))?;
+    let of_block = cells.take(cell_count(&message))?;
     let given = match of_block.is_empty() {
         true => inline_cells(&message)?,
         false => of_block,
@@ -78,9 +78,9 @@ pub fn change(message: pb::MutationProto, cells: &mut CellReader) -> Result<Chan
     Ok(Change { mutation, durability: durability(&message.durability), return_results, nonce })
 }
 
-/// Moves `cells` behind those of a change that is not made.
-pub fn skip(message: &pb::MutationProto, cells: &mut CellReader) -> Result<(), Exception> {
-    cells.take(usize::try_from(message.associated_cell_count()).unwrap_or(0)).map(drop)
+/// Cells of a change in the block of its request.
+pub fn cell_count(message: &pb::MutationProto) -> usize {
+    usize::try_from(message.associated_cell_count()).unwrap_or(0)
 }
 
 /// The condition of a message, with the changes that it guards.

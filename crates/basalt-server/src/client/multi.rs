@@ -4,49 +4,71 @@
 //! The cells of all actions lie one after the other in the request's block: whatever fails, the cells of what failed are
 //! taken off, or those of the next action would be taken for them.
 //!
-//! Puts and deletes that follow each other are committed as one batch: one turn in the log for thousands of rows.
+//! Puts and deletes that follow each other are committed as one batch: one turn in the log for thousands of rows. Gets that follow
+//! each other are looked up together ([`gets`]).
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::operation::DeletePart;
 use basalt_model::{Durability, Mutation, TableId};
+use basalt_wire::multi::{self, GetParts, RegionActions};
 use basalt_wire::mutation::{self, Change};
 use basalt_wire::result::{self, CellForm};
 use basalt_wire::{CellReader, Exception, exception, pb};
 use bytes::BytesMut;
+use prost::Message;
 
-use super::{endpoint, get, mutate};
+use super::{endpoint, get, gets, mutate};
 use crate::call::{Context, Incoming, Reply};
 use crate::failure;
 use crate::node::Node;
 use crate::regions::Region;
 
 /// Bytes of cells in one answer, about; actions beyond are not made, and the client sends them again.
-const ANSWER_BYTES_MAX: usize = 32 << 20;
+pub(super) const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Changes that are committed together, at most.
 const TOGETHER_MAX: usize = 50_000;
 
 pub(super) fn call(node: &Node, context: &Context, mut incoming: Incoming) -> Result<Reply, Exception> {
-    let request: pb::MultiRequest = incoming.decode()?;
+    let request = multi::Multi::decode(incoming.param.clone())?;
     let mut multi = Multi {
         node,
         form: context.form,
-        nonce_group: request.nonce_group.unwrap_or(0),
+        nonce_group: request.head.nonce_group.unwrap_or(0),
         given: std::mem::take(&mut incoming.cells),
         cells: BytesMut::new(),
     };
-    let mut response = pb::MultiResponse::default();
-    let mut legacy_condition = request.condition;
-    for mut action in request.region_action {
-        if action.condition.is_none() {
-            action.condition = legacy_condition.take();
+    let mut message = Vec::new();
+    let mut last = pb::MultiResponse::default();
+    let mut legacy_condition = request.head.condition;
+    for mut region in request.regions {
+        if region.head.condition.is_none() {
+            region.head.condition = legacy_condition.take();
         }
-        let result = multi.region_action(action)?;
-        response.processed = response.processed.or(result.processed);
-        response.region_action_result.push(result);
+        let results = multi.region_action(region)?;
+        last.processed = last.processed.or(results.processed);
+        multi::push_field(RESULTS_OF_REGION, &results.encoded, &mut message);
     }
-    response.region_statistics = Some(pb::MultiRegionLoadStats::default());
-    Ok(Reply::with_cells(&response, multi.cells))
+    last.region_statistics = Some(pb::MultiRegionLoadStats::default());
+    message.extend_from_slice(&last.encode_to_vec());
+    Ok(Reply::encoded(message, multi.cells))
+}
+
+/// Number of the field of a `MultiResponse` that holds the results of a region, and in there of that for one action.
+const RESULTS_OF_REGION: u32 = 1;
+pub(super) const RESULT: u32 = 1;
+
+/// A `RegionActionResult`, encoded.
+struct RegionResults {
+    encoded: Vec<u8>,
+    /// Whether the changes of one row were made.
+    processed: Option<bool>,
+}
+
+impl RegionResults {
+    fn of(message: &pb::RegionActionResult) -> Self {
+        Self { encoded: message.encode_to_vec(), processed: message.processed }
+    }
 }
 
 struct Multi<'a> {
@@ -61,29 +83,48 @@ struct Multi<'a> {
 
 impl Multi<'_> {
     /// An error only if the rest of the request cannot be understood any more.
-    fn region_action(&mut self, message: pb::RegionAction) -> Result<pb::RegionActionResult, Exception> {
-        let region = match self.node.region(&message.region) {
+    fn region_action(&mut self, message: RegionActions) -> Result<RegionResults, Exception> {
+        let RegionActions { mut head, actions } = message;
+        let region = match self.node.region(&head.region) {
             Ok(region) => region,
             Err(exception) => {
-                for action in &message.action {
-                    self.skip(action)?;
+                for action in actions {
+                    self.skip(&multi::decode(action)?)?;
                 }
-                return Ok(failed(&exception));
+                return Ok(RegionResults::of(&failed(&exception)));
             }
         };
-        if message.atomic() || message.condition.is_some() {
-            return self.of_one_row(&region, message);
+        if head.atomic() || head.condition.is_some() {
+            head.action = actions.into_iter().map(multi::decode).collect::<Result<_, _>>()?;
+            return self.of_one_row(&region, head).map(|results| RegionResults::of(&results));
         }
         let mut results = Results { pending: Vec::new(), durability: Durability::Skip, done: Vec::new() };
-        for action in message.action {
-            self.single(&region, action, &mut results)?;
+        let mut rest = &actions[..];
+        while let Some(action) = rest.first() {
+            let gets: Vec<GetParts<'_>> =
+                rest.iter().map_while(|action| GetParts::of_action(action)).collect();
+            if gets.is_empty() {
+                self.single(&region, multi::decode(action.clone())?, &mut results)?;
+                rest = &rest[1..];
+            } else {
+                self.gets(&region, &gets, &mut results);
+                rest = &rest[gets.len()..];
+            }
         }
         self.commit(&region, &mut results);
-        Ok(pb::RegionActionResult { result_or_exception: results.done, exception: None, processed: None })
+        Ok(RegionResults { encoded: results.done, processed: None })
+    }
+
+    fn gets(&mut self, region: &Region, gets: &[GetParts<'_>], results: &mut Results) {
+        self.commit(region, results);
+        gets::find(self.node, region, gets, self.form, &mut self.cells, &mut results.done);
     }
 
     fn skip(&mut self, action: &pb::Action) -> Result<(), Exception> {
-        action.mutation.iter().try_for_each(|message| mutation::skip(message, &mut self.given))
+        action
+            .mutation
+            .iter()
+            .try_for_each(|message| self.given.take(mutation::cell_count(message)).map(drop))
     }
 
     /// Changes of one row that are made together, under a condition or not.
@@ -149,9 +190,12 @@ impl Multi<'_> {
 
     /// The outer error is one of the cell block: nothing behind it can be read.
     fn change(&mut self, message: pb::MutationProto) -> Result<Result<Change, Exception>, Exception> {
-        let mut own = self.given.clone();
-        let change = mutation::change(message.clone(), &mut own);
-        mutation::skip(&message, &mut self.given)?;
+        let (before, count) = (self.given.clone(), mutation::cell_count(&message));
+        let change = mutation::change(message, &mut self.given);
+        if change.is_err() {
+            self.given = before;
+            self.given.take(count)?;
+        }
         Ok(change)
     }
 
@@ -164,11 +208,7 @@ impl Multi<'_> {
         let index = action.index;
         if self.cells.len() > ANSWER_BYTES_MAX {
             self.skip(&action)?;
-            let too_large = Exception::new(
-                exception::MULTI_TOO_LARGE,
-                format!("the answer has {ANSWER_BYTES_MAX} bytes; the rest was not done, send it again"),
-            );
-            results.push(index, Err(too_large));
+            results.push(index, Err(too_large()));
             return Ok(());
         }
         if let Some(message) = action.get {
@@ -243,6 +283,14 @@ impl Multi<'_> {
     }
 }
 
+/// Why an action is not done when the answer is full.
+pub(super) fn too_large() -> Exception {
+    Exception::new(
+        exception::MULTI_TOO_LARGE,
+        format!("the answer has {ANSWER_BYTES_MAX} bytes; the rest was not done, send it again"),
+    )
+}
+
 /// True if what is written does not depend on what was written before.
 fn is_blind(mutation: &Mutation) -> bool {
     let newest = |part: &DeletePart| matches!(part, DeletePart::Version { timestamp: None, .. });
@@ -259,16 +307,13 @@ struct Results {
     pending: Vec<(Option<u32>, Mutation)>,
     /// The strongest that one of them asks for.
     durability: Durability,
-    done: Vec<pb::ResultOrException>,
+    /// Encoded, one field each.
+    done: Vec<u8>,
 }
 
 impl Results {
     fn push(&mut self, index: Option<u32>, result: Result<pb::Result, Exception>) {
-        let (result, exception) = match result {
-            Ok(result) => (Some(result), None),
-            Err(exception) => (None, Some(exception.to_pair())),
-        };
-        self.done.push(pb::ResultOrException { index, result, exception, ..Default::default() });
+        push_result(index, result, &mut self.done);
     }
 
     fn push_service(&mut self, index: Option<u32>, value: Result<pb::NameBytesPair, Exception>) {
@@ -277,8 +322,19 @@ impl Results {
             Err(exception) => (None, Some(exception.to_pair())),
         };
         let service_result = value.map(|value| pb::CoprocessorServiceResult { value: Some(value) });
-        self.done.push(pb::ResultOrException { index, exception, service_result, ..Default::default() });
+        let result = pb::ResultOrException { index, exception, service_result, ..Default::default() };
+        prost::encoding::message::encode(RESULT, &result, &mut self.done);
     }
+}
+
+/// Appends what became of an action.
+pub(super) fn push_result(index: Option<u32>, result: Result<pb::Result, Exception>, done: &mut Vec<u8>) {
+    let (result, exception) = match result {
+        Ok(result) => (Some(result), None),
+        Err(exception) => (None, Some(exception.to_pair())),
+    };
+    let result = pb::ResultOrException { index, result, exception, ..Default::default() };
+    prost::encoding::message::encode(RESULT, &result, done);
 }
 
 fn failed(exception: &Exception) -> pb::RegionActionResult {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use basalt_server::ServerOptions;
-use basalt_wire::pb;
+use basalt_wire::{CellReader, pb};
 use bytes::Bytes;
 use pb::mutation_proto::MutationType;
 
@@ -88,6 +88,78 @@ fn in_a_multi_each_action_fails_alone() {
     assert!(of(2).result_or_exception[0].exception.is_none());
     assert_eq!(client.get(&regions[0], "a"), Ok(Some(Bytes::from_static(b"1"))));
     assert_eq!(client.get(&regions[1], "z"), Ok(Some(Bytes::from_static(b"4"))));
+}
+
+/// Many gets of one call, in no order, some of the same row, some of rows that are not there, some that ask for something else, a change between
+/// them: each result stands where its get stood.
+#[test]
+fn many_gets_of_one_call() {
+    const ROWS: usize = 9_000;
+    let served = serve(ServerOptions::default());
+    let regions = served.table(&["r8999x"]);
+    let table = served.db.open_table(&basalt_model::TableName::in_default("t")).unwrap();
+    let put_row = |i: usize| {
+        (table.id(), basalt_model::Put::new(format!("r{i:04}")).add("f", "q", format!("v{i}")).into())
+    };
+    let puts: Vec<_> = (0..ROWS).step_by(2).map(put_row).collect();
+    served.db.mutate(&puts, basalt_model::Durability::Skip).unwrap();
+    table.flush().unwrap();
+    let of_row = |i: usize| i * 7_919 % (ROWS + 2);
+    let action = |index: usize| {
+        let get = pb::Get {
+            row: format!("r{:04}", of_row(index)).into(),
+            existence_only: (index % 10 == 3).then_some(true),
+            column: match index % 10 {
+                4 => vec![pb::Column { family: "nope".into(), qualifier: Vec::new() }],
+                _ => Vec::new(),
+            },
+            ..Default::default()
+        };
+        pb::Action { index: Some(index as u32), get: Some(get), ..Default::default() }
+    };
+    let mut actions: Vec<_> = (0..2 * ROWS).map(action).collect();
+    // What comes behind it sees it.
+    actions[ROWS] = pb::Action {
+        index: Some(ROWS as u32),
+        mutation: Some(put("r0001", b"changed")),
+        ..Default::default()
+    };
+    let request = pb::MultiRequest {
+        region_action: vec![pb::RegionAction {
+            region: region(&regions[0]),
+            action: actions,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let (response, block) = served.client("ClientService").multi(&request).unwrap();
+    let mut block = CellReader::new(block);
+    let results = &response.region_action_result[0].result_or_exception;
+    assert_eq!(results.len(), 2 * ROWS);
+    for (index, found) in results.iter().enumerate().filter(|(index, _)| *index != ROWS) {
+        assert_eq!(found.index(), index as u32);
+        let row = of_row(index);
+        let exception = found.exception.as_ref().map(|exception| exception.name.rsplit('.').next().unwrap());
+        let refused = match (row >= ROWS, index % 10 == 4) {
+            (true, _) => Some("WrongRegionException"),
+            (false, true) => Some("NoSuchColumnFamilyException"),
+            (false, false) => None,
+        };
+        assert_eq!(exception, refused, "get {index} of row {row}");
+        let Some(result) = &found.result else { continue };
+        let value = match row {
+            1 if index > ROWS => Some("changed".to_owned()),
+            _ => (row % 2 == 0).then(|| format!("v{row}")),
+        };
+        if index % 10 == 3 {
+            assert_eq!(result.exists, Some(value.is_some()), "get {index} of row {row}");
+            continue;
+        }
+        let cells = block.take(result.associated_cell_count() as usize).unwrap();
+        let values: Vec<&[u8]> = cells.iter().map(|cell| &cell.value[..]).collect();
+        let expected: Vec<&[u8]> = value.iter().map(|value| value.as_bytes()).collect();
+        assert_eq!(values, expected, "get {index} of row {row}");
+    }
 }
 
 /// A store file of one table is loaded into another; one whose rows or family do not fit is refused, and nothing of it is there.

@@ -167,6 +167,15 @@ impl Client {
         Ok(CellReader::new(block).take(count).unwrap().first().map(|cell| cell.value.clone()))
     }
 
+    /// The answer to many actions, with the cells of its results.
+    pub(crate) fn multi(
+        &mut self,
+        request: &pb::MultiRequest,
+    ) -> Result<(pb::MultiResponse, Bytes), Refusal> {
+        let call_id = self.send("Multi", request);
+        self.answer(call_id)
+    }
+
     pub(crate) fn scan(
         &mut self,
         request: &pb::ScanRequest,

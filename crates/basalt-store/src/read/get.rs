@@ -48,7 +48,7 @@ fn family_row(
         }
     }
     for file in &family.files {
-        match point::find_row(file, &range.start, family.files.len() > 1, access)? {
+        match point::find_row(file, &range.start, family.files.len() > 1, access, None)? {
             Found::Missing => {}
             Found::Cells(run)
                 if run.block.slots[run.cells.clone()].iter().all(|slot| slot.seq <= seq_max) =>

@@ -10,9 +10,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding};
 use basalt_model::{CellType, Seq};
+use bytes::Bytes;
 
 use super::file::{Keep, ReadAccess, StoreFile};
-use crate::Result;
+use crate::{FileId, Result};
 
 /// Where the cells of a row are.
 pub(crate) enum Found {
@@ -24,16 +25,55 @@ pub(crate) enum Found {
     Elsewhere,
 }
 
+/// What lookups of one table share: of each file the block that the last one came to. Rows that are asked for in
+/// ascending order find those of a block there, without index and cache.
+#[derive(Debug, Default)]
+pub(crate) struct Trail(Vec<Held>);
+
+#[derive(Debug)]
+struct Held {
+    file: FileId,
+    block: Arc<CellBlock>,
+    /// First row of the next block.
+    next_row: Option<Bytes>,
+}
+
+impl Trail {
+    /// What is known of `row` without a look into the file.
+    fn find(&self, file: FileId, row: &[u8]) -> Option<Found> {
+        let held = self.0.iter().find(|held| held.file == file)?;
+        // The first row may begin in the block before.
+        let inside = held.block.row(0) < row && held.next_row.as_ref().is_none_or(|next| *row < next[..]);
+        inside.then(|| row_of_block(Arc::clone(&held.block), row, held.next_row.as_deref()))
+    }
+
+    fn hold(&mut self, file: FileId, block: &Arc<CellBlock>, next_row: Option<&[u8]>) {
+        if block.is_empty() {
+            return;
+        }
+        let held = Held { file, block: Arc::clone(block), next_row: next_row.map(Bytes::copy_from_slice) };
+        match self.0.iter_mut().find(|held| held.file == file) {
+            Some(before) => *before = held,
+            None => self.0.push(held),
+        }
+    }
+}
+
 /// The stored cells of `row`. `bloom_first`: ask the filter before anything else, because most files will not have it.
+/// `trail`: of several lookups.
 pub(crate) fn find_row(
     file: &StoreFile,
     row: &[u8],
     bloom_first: bool,
     access: &ReadAccess,
+    trail: Option<&mut Trail>,
 ) -> Result<Found> {
     let meta = file.meta();
     if *row < meta.first_row[..] || *row > meta.last_row[..] {
         return Ok(Found::Missing);
+    }
+    if let Some(found) = trail.as_ref().and_then(|trail| trail.find(meta.id, row)) {
+        return Ok(found);
     }
     let reader = file.reader()?;
     if bloom_first && !file.explained(reader.may_contain_row(row))? {
@@ -49,6 +89,9 @@ pub(crate) fn find_row(
         true => Some(file.explained(reader.block_first_row(index + 1))?),
         false => None,
     };
+    if let Some(trail) = trail.filter(|_| reader.encoding() != Encoding::Columnar) {
+        trail.hold(meta.id, &block, next_row);
+    }
     Ok(row_of_block(block, row, next_row))
 }
 

@@ -28,51 +28,74 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// What a get finds. `on_demand` is the choice for filters that do not need all families.
+    /// What a get finds.
     pub(crate) fn get(&self, table: TableId, get: &Get) -> Result<Row> {
-        let table = self.version.table(table)?;
-        check_row(get.row())?;
-        if let Some(row) = self.plain_get(table, get)? {
-            return Ok(row);
+        let mut row = Row::default();
+        self.look_up(self.version.table(table)?, get.row(), &get.options, None, &mut row)?;
+        Ok(row)
+    }
+
+    /// What a get finds, in place of what `out` held; with a trail if it is one of several.
+    fn look_up(
+        &self,
+        table: &TableVersion,
+        row: &[u8],
+        options: &ReadOptions,
+        trail: Option<&mut point::Trail>,
+        out: &mut Row,
+    ) -> Result<()> {
+        out.clear();
+        check_row(row)?;
+        if self.plain_get(table, row, options, trail, out)? {
+            return Ok(());
         }
-        let range = KeyRange::point(get.row_bytes().clone());
-        let plan = self.plan(table, range, &get.options, &How::default())?;
+        let range = KeyRange::point(Bytes::copy_from_slice(row));
+        let plan = self.plan(table, range, options, &How::default())?;
         let mut rows = Rows::new(plan);
-        rows.next().transpose().map(Option::unwrap_or_default)
+        *out = rows.next().transpose()?.unwrap_or_default();
+        Ok(())
     }
 
     /// What a get finds that asks for cells as they are stored, of a row that lies whole and plain in one file a family;
-    /// `None` if it has to take the long way.
-    fn plain_get(&self, table: &TableVersion, get: &Get) -> Result<Option<Row>> {
-        let options = &get.options;
+    /// false, with an empty row, if it has to take the long way.
+    fn plain_get(
+        &self,
+        table: &TableVersion,
+        row: &[u8],
+        options: &ReadOptions,
+        mut trail: Option<&mut point::Trail>,
+        out: &mut Row,
+    ) -> Result<bool> {
         let as_stored = options.filter.is_none()
             && options.time_range.is_all()
             && options.family_time_ranges.is_empty()
             && options.family_limit.is_none()
             && options.family_offset == 0;
-        let region = table.region_of(get.row());
-        if !as_stored || region.memtables().any(|memtable| memtable.has_row(get.row_bytes())) {
-            return Ok(None);
+        let region = table.region_of(row);
+        if !as_stored || region.memtables().any(|memtable| memtable.has_row(row)) {
+            return Ok(false);
         }
         check_options(table, options)?;
         let named = options.columns.families();
-        let mut row = Row::default();
         for family in &table.descriptor.families {
             let columns = named.get(family.name.as_bytes());
             if columns.is_none() && !named.is_empty() {
                 continue;
             }
             let access = access(self.shared, Keep::if_wanted(options.cache_blocks && family.cache_blocks));
-            match self.plain_row(region, family, get.row(), &access)? {
+            match self.plain_row(region, family, row, &access, trail.as_deref_mut())? {
                 point::Found::Missing => {}
-                point::Found::Elsewhere => return Ok(None),
+                point::Found::Elsewhere => {
+                    out.clear();
+                    return Ok(false);
+                }
                 point::Found::Cells(run) => match columns.filter(|columns| !columns.is_empty()) {
-                    None => row.push_run(&run.block, run.cells),
-                    Some(columns) => row.push_columns(&run, |qualifier| columns.contains(qualifier)),
+                    None => out.push_run(&run.block, run.cells),
+                    Some(columns) => out.push_columns(&run, |qualifier| columns.contains(qualifier)),
                 },
             }
         }
-        Ok(Some(row))
+        Ok(true)
     }
 
     /// The cells of a row if one file alone has it and a reader sees all of them.
@@ -82,6 +105,7 @@ impl View<'_> {
         family: &FamilyDescriptor,
         row: &[u8],
         access: &ReadAccess,
+        mut trail: Option<&mut point::Trail>,
     ) -> Result<point::Found> {
         let files = region.files.get(&family.name).map_or(&[][..], Vec::as_slice);
         let may_have =
@@ -90,7 +114,7 @@ impl View<'_> {
         let timestamp_min = Rules::new(family, self.now_ms).timestamp_min;
         let mut found = point::Found::Missing;
         for file in files.iter().filter(may_have) {
-            match point::find_row(file, row, several, access)? {
+            match point::find_row(file, row, several, access, trail.as_deref_mut())? {
                 point::Found::Missing => continue,
                 point::Found::Cells(run)
                     if matches!(found, point::Found::Missing)
@@ -202,6 +226,34 @@ impl View<'_> {
             if wishes.rules.versions_min == 0 { wishes.rules.timestamp_min } else { i64::MIN };
         input.files.retain(|file| read::may_concern(file.meta(), &wishes.time_range, expired_below));
         FamilyPlan { input, wishes, later }
+    }
+}
+
+/// Gets of one table at one moment. Rows that are asked for in ascending order are found soonest: those of one block
+/// without another look into index and cache.
+pub struct Lookups<'a> {
+    view: View<'a>,
+    table: &'a TableVersion,
+    trail: point::Trail,
+    row: Row,
+}
+
+impl<'a> Lookups<'a> {
+    pub(crate) fn new(view: View<'a>, table: TableId) -> Result<Self> {
+        let table = view.version.table(table)?;
+        Ok(Self { view, table, trail: point::Trail::default(), row: Row::default() })
+    }
+
+    /// What a get of `row` finds; an empty row if there is nothing.
+    pub fn get(&mut self, row: &[u8], options: &ReadOptions) -> Result<&Row> {
+        self.view.look_up(self.table, row, options, Some(&mut self.trail), &mut self.row)?;
+        Ok(&self.row)
+    }
+}
+
+impl std::fmt::Debug for Lookups<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lookups").field("table", &self.table.descriptor.name).finish_non_exhaustive()
     }
 }
 

@@ -21,9 +21,8 @@ const TTL_TAG: u8 = 8;
 
 /// A mutation that was looked over.
 #[derive(Debug, Clone)]
-pub(super) struct Change {
-    mutation: Mutation,
-    row: Bytes,
+pub(super) struct Change<'a> {
+    mutation: &'a Mutation,
     /// Puts without a timestamp get one that is not older than this.
     not_before: Option<i64>,
 }
@@ -36,28 +35,25 @@ struct Cell {
     value: Bytes,
 }
 
-impl Change {
+impl<'a> Change<'a> {
     /// The caller's mistakes that do not depend on the table: rows, timestamps, nothing to do.
-    pub(super) fn of(mutation: &Mutation) -> Result<Self> {
+    pub(super) fn of(mutation: &'a Mutation) -> Result<Self> {
         check_row(mutation.row())?;
-        let row = Bytes::copy_from_slice(mutation.row());
-        let nothing = |what| Err(Error::NothingToDo { row: row.clone(), what });
+        let nothing = |what| Err(Error::NothingToDo { row: Bytes::copy_from_slice(mutation.row()), what });
         match mutation {
             Mutation::Put(put) if put.cells.is_empty() => return nothing("cell"),
             Mutation::Increment(increment) if increment.amounts.is_empty() => return nothing("counter"),
             Mutation::Append(append) if append.values.is_empty() => return nothing("value"),
             _ => {}
         }
-        for found in timestamps(mutation) {
-            if found < 0 {
-                return Err(Error::NegativeTimestamp { found });
-            }
+        if let Some(found) = negative_timestamp(mutation) {
+            return Err(Error::NegativeTimestamp { found });
         }
-        Ok(Self { mutation: mutation.clone(), row, not_before: None })
+        Ok(Self { mutation, not_before: None })
     }
 
-    pub(super) fn row(&self) -> &Bytes {
-        &self.row
+    pub(super) fn row(&self) -> &'a [u8] {
+        self.mutation.row()
     }
 
     /// Puts without a timestamp of their own must not be hidden by a cell that was just seen.
@@ -67,7 +63,7 @@ impl Change {
 
     /// True if what is written depends on what the row holds, or on the moment of the commit.
     pub(super) fn needs_row(&self) -> bool {
-        match &self.mutation {
+        match self.mutation {
             Mutation::Put(_) => false,
             Mutation::Delete(delete) => {
                 delete.parts.iter().any(|part| matches!(part, DeletePart::Version { timestamp: None, .. }))
@@ -83,8 +79,8 @@ impl Change {
         id: TableId,
         batch: &mut WriteBatch,
     ) -> Result<()> {
-        let mut builder = batch.row(id, &self.row)?;
-        match &self.mutation {
+        let mut builder = batch.row(id, self.row())?;
+        match self.mutation {
             Mutation::Put(put) => write_put(put, LATEST_TIMESTAMP, &mut builder)?,
             Mutation::Delete(delete) => {
                 write_delete(delete, table, &mut builder, |_, _, _| Ok(LATEST_TIMESTAMP))?
@@ -103,29 +99,29 @@ impl Change {
         batch: &mut WriteBatch,
     ) -> Result<Vec<NewCell>> {
         let mut new = Vec::new();
-        match &self.mutation {
+        match self.mutation {
             Mutation::Put(put) => {
                 let timestamp = self.not_before.map_or(view.now_ms, |seen| seen.max(view.now_ms));
-                let mut builder = batch.row(table, &self.row)?;
+                let mut builder = batch.row(table, self.row())?;
                 write_put(put, timestamp, &mut builder)?;
                 builder.finish();
             }
             Mutation::Delete(delete) => {
                 let newest = |family: &Bytes, qualifier: &Bytes, nth: u32| {
-                    newest_timestamp(view, table, &self.row, family, qualifier, nth)
+                    newest_timestamp(view, table, self.row(), family, qualifier, nth)
                 };
                 let descriptor = &view.version.table(table)?.descriptor;
-                let mut builder = batch.row(table, &self.row)?;
+                let mut builder = batch.row(table, self.row())?;
                 write_delete(delete, descriptor, &mut builder, newest)?;
                 builder.finish();
             }
             Mutation::Increment(increment) => {
-                let cells = incremented(increment, view, table, &self.row)?;
-                write_new(&self.row, table, cells, batch, &mut new)?;
+                let cells = incremented(increment, view, table, self.row())?;
+                write_new(self.row(), table, cells, batch, &mut new)?;
             }
             Mutation::Append(append) => {
-                let cells = appended(append, view, table, &self.row)?;
-                write_new(&self.row, table, cells, batch, &mut new)?;
+                let cells = appended(append, view, table, self.row())?;
+                write_new(self.row(), table, cells, batch, &mut new)?;
             }
         }
         Ok(new)
@@ -134,7 +130,7 @@ impl Change {
 
 /// Adds the cells of all changes of one row; gives the new values of increments and appends.
 pub(super) fn write_all(
-    changes: &[Change],
+    changes: &[Change<'_>],
     view: &View<'_>,
     table: TableId,
     batch: &mut WriteBatch,
@@ -168,9 +164,10 @@ fn new_cell_ref<'a>(row: &'a [u8], new: &'a NewCell) -> CellRef<'a> {
     }
 }
 
-fn timestamps(mutation: &Mutation) -> Vec<i64> {
+fn negative_timestamp(mutation: &Mutation) -> Option<i64> {
+    let negative = |at: &i64| *at < 0;
     match mutation {
-        Mutation::Put(put) => put.cells.iter().filter_map(|cell| cell.timestamp).collect(),
+        Mutation::Put(put) => put.cells.iter().filter_map(|cell| cell.timestamp).find(negative),
         Mutation::Delete(delete) => {
             let part = |part: &DeletePart| match part {
                 DeletePart::Version { timestamp, .. }
@@ -178,10 +175,10 @@ fn timestamps(mutation: &Mutation) -> Vec<i64> {
                 | DeletePart::Family { timestamp, .. } => *timestamp,
                 DeletePart::FamilyVersion { timestamp, .. } => Some(*timestamp),
             };
-            delete.parts.iter().filter_map(part).chain(delete.timestamp).collect()
+            delete.parts.iter().filter_map(part).chain(delete.timestamp).find(negative)
         }
         Mutation::Increment(Increment { timestamp, .. }) | Mutation::Append(Append { timestamp, .. }) => {
-            timestamp.iter().copied().collect()
+            timestamp.filter(negative)
         }
     }
 }
@@ -250,12 +247,12 @@ fn write_delete(
 fn newest_timestamp(
     view: &View<'_>,
     table: TableId,
-    row: &Bytes,
+    row: &[u8],
     family: &Bytes,
     qualifier: &Bytes,
     nth: u32,
 ) -> Result<i64> {
-    let get = Get::new(row.clone()).column(family.clone(), qualifier.clone()).versions(nth);
+    let get = Get::new(Bytes::copy_from_slice(row)).column(family.clone(), qualifier.clone()).versions(nth);
     let found = view.get(table, &get)?;
     Ok(found.cells().nth(nth as usize - 1).map_or(LATEST_TIMESTAMP, |cell| cell.timestamp))
 }
@@ -264,11 +261,11 @@ fn newest_timestamp(
 fn current<'a>(
     view: &View<'_>,
     table: TableId,
-    row: &Bytes,
+    row: &[u8],
     columns: impl Iterator<Item = (&'a Bytes, &'a Bytes)>,
     time_range: TimeRange,
 ) -> Result<Row> {
-    let mut get = Get::new(row.clone()).time_range(time_range.min, time_range.max);
+    let mut get = Get::new(Bytes::copy_from_slice(row)).time_range(time_range.min, time_range.max);
     for (family, qualifier) in columns {
         get = get.column(family.clone(), qualifier.clone());
     }
@@ -283,7 +280,7 @@ fn timestamp_of(stored: Option<&CellRef<'_>>, wanted: Option<i64>, now: i64) -> 
     }
 }
 
-fn incremented(of: &Increment, view: &View<'_>, table: TableId, row: &Bytes) -> Result<Vec<Cell>> {
+fn incremented(of: &Increment, view: &View<'_>, table: TableId, row: &[u8]) -> Result<Vec<Cell>> {
     let columns = of.amounts.iter().map(|(family, qualifier, _)| (family, qualifier));
     let before = current(view, table, row, columns, of.time_range)?;
     let cell = |(family, qualifier, amount): &(Bytes, Bytes, i64)| {
@@ -304,7 +301,7 @@ fn incremented(of: &Increment, view: &View<'_>, table: TableId, row: &Bytes) -> 
     of.amounts.iter().map(cell).collect()
 }
 
-fn appended(of: &Append, view: &View<'_>, table: TableId, row: &Bytes) -> Result<Vec<Cell>> {
+fn appended(of: &Append, view: &View<'_>, table: TableId, row: &[u8]) -> Result<Vec<Cell>> {
     let columns = of.values.iter().map(|(family, qualifier, _)| (family, qualifier));
     let before = current(view, table, row, columns, of.time_range)?;
     let cell = |(family, qualifier, more): &(Bytes, Bytes, Bytes)| {
@@ -318,7 +315,7 @@ fn appended(of: &Append, view: &View<'_>, table: TableId, row: &Bytes) -> Result
 }
 
 fn write_new(
-    row: &Bytes,
+    row: &[u8],
     table: TableId,
     cells: Vec<Cell>,
     batch: &mut WriteBatch,

@@ -2,26 +2,37 @@
 package basalt;
 
 import java.io.BufferedInputStream;
+import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.net.Socket;
+import java.util.List;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.Get;
 import org.apache.hadoop.hbase.client.RegionLocator;
+import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.codec.KeyValueCodec;
+import org.apache.hadoop.hbase.shaded.protobuf.ProtobufUtil;
 import org.apache.hadoop.hbase.shaded.protobuf.RequestConverter;
-import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.GetRequest;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.Action;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.MultiRequest;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.RegionAction;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.ScanRequest;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.ClientProtos.ScanResponse;
+import org.apache.hadoop.hbase.shaded.protobuf.generated.HBaseProtos.RegionSpecifier.RegionSpecifierType;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.RPCProtos.ConnectionHeader;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.RPCProtos.RequestHeader;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.RPCProtos.ResponseHeader;
 import org.apache.hadoop.hbase.shaded.protobuf.generated.RPCProtos.UserInformation;
+import org.apache.hbase.thirdparty.com.google.protobuf.Message;
 
 /**
- * Gets from the first region of a table over a blocking socket, with nothing of HBase's client but its messages. The time that HBase's client needs
+ * Reads the first region of a table over a blocking socket, with nothing of HBase's client but its messages. The time that HBase's client needs
  * beyond this one's is its own: its threads, its event loop, its bookkeeping.
  */
 final class BareClient implements AutoCloseable {
@@ -52,11 +63,60 @@ final class BareClient implements AutoCloseable {
     out.write(header.toByteArray());
   }
 
-  /** One call; the answer must not be an exception. */
+  /** One get. */
   void get(Get get) throws IOException {
+    call("Get", RequestConverter.buildGetRequest(region, get));
+  }
+
+  /** Many gets in one call. */
+  static MultiRequest multi(byte[] region, List<Get> gets) throws IOException {
+    RegionAction.Builder actions =
+        RegionAction.newBuilder().setRegion(RequestConverter.buildRegionSpecifier(RegionSpecifierType.REGION_NAME, region));
+    for (int i = 0; i < gets.size(); i++) {
+      actions.addAction(Action.newBuilder().setIndex(i).setGet(ProtobufUtil.toGet(gets.get(i))));
+    }
+    return MultiRequest.newBuilder().addRegionAction(actions).build();
+  }
+
+  /** Many gets in one call: how long it took, without the building of the message. */
+  long multi(List<Get> gets) throws IOException {
+    MultiRequest request = multi(region, gets);
+    long begin = System.nanoTime();
+    call("Multi", request);
+    return System.nanoTime() - begin;
+  }
+
+  /** Reads the region with so many rows a call; the number of calls. The cells are received, but not looked at. */
+  int scan(int caching, int callsMax) throws IOException {
+    ScanRequest first =
+        ScanRequest.newBuilder()
+            .setRegion(RequestConverter.buildRegionSpecifier(RegionSpecifierType.REGION_NAME, region))
+            .setScan(ProtobufUtil.toScan(new Scan()))
+            .setNumberOfRows(caching)
+            .setClientHandlesPartials(true)
+            .setClientHandlesHeartbeats(true)
+            .build();
+    ScanResponse response = ScanResponse.parseDelimitedFrom(call("Scan", first));
+    int calls = 1;
+    for (; response.getMoreResultsInRegion() && calls < callsMax; calls++) {
+      ScanRequest next =
+          ScanRequest.newBuilder()
+              .setScannerId(response.getScannerId())
+              .setNextCallSeq(calls - 1)
+              .setNumberOfRows(caching)
+              .setClientHandlesPartials(true)
+              .setClientHandlesHeartbeats(true)
+              .build();
+      ScanResponse more = ScanResponse.parseDelimitedFrom(call("Scan", next));
+      response = more.toBuilder().setScannerId(response.getScannerId()).build();
+    }
+    return calls;
+  }
+
+  /** One call; the answer must not be an exception. What comes behind its header. */
+  private InputStream call(String method, Message request) throws IOException {
     RequestHeader header =
-        RequestHeader.newBuilder().setCallId(calls++).setMethodName("Get").setRequestParam(true).build();
-    GetRequest request = RequestConverter.buildGetRequest(region, get);
+        RequestHeader.newBuilder().setCallId(calls++).setMethodName(method).setRequestParam(true).build();
     ByteArrayOutputStream frame = new ByteArrayOutputStream(256);
     frame.write(new byte[4]);
     header.writeDelimitedTo(frame);
@@ -66,10 +126,12 @@ final class BareClient implements AutoCloseable {
     out.write(bytes);
     byte[] answer = new byte[in.readInt()];
     in.readFully(answer);
-    ResponseHeader status = ResponseHeader.parseDelimitedFrom(new java.io.ByteArrayInputStream(answer));
+    InputStream body = new ByteArrayInputStream(answer);
+    ResponseHeader status = ResponseHeader.parseDelimitedFrom(body);
     if (status.hasException()) {
       throw new IOException(status.getException().getExceptionClassName());
     }
+    return body;
   }
 
   @Override

@@ -39,6 +39,8 @@ public final class RpcBench {
   private static final int GETS = 5_000;
   private static final int WARM_GETS = 15_000;
   private static final int MULTI = 60_000;
+  /** Calls of a scan, at most. */
+  private static final int SCAN_CALLS = 5_000;
   private static final int THREADS = 64;
 
   private final Connection connection;
@@ -171,6 +173,18 @@ public final class RpcBench {
       }
     }
     say("multi_get", best * 1e3, "ms");
+    try (BareClient bare = new BareClient(connection, NAME)) {
+      long nanos = Long.MAX_VALUE;
+      for (int round = 0; round < 4; round++) {
+        Random random = new Random(4 + round);
+        List<Get> gets = new ArrayList<>();
+        for (int i = 0; i < MULTI; i++) {
+          gets.add(new Get(key(random.nextInt(rows))));
+        }
+        nanos = Math.min(nanos, bare.multi(gets));
+      }
+      say("bare_multi_get", nanos / 1e6, "ms");
+    }
   }
 
   private void scan(Table table, int caching) throws IOException {
@@ -178,7 +192,7 @@ public final class RpcBench {
     int wanted = rows;
     if (caching > 0) {
       scan.setCaching(caching);
-      wanted = Math.min(rows, caching * 10_000);
+      wanted = Math.min(rows, caching * SCAN_CALLS);
       scan.setLimit(wanted);
     }
     count(table, scan);
@@ -189,6 +203,21 @@ public final class RpcBench {
       best = Math.min(best, seconds(begin));
     }
     say("scan_" + (caching == 0 ? "default" : caching), wanted / best, "rows/s");
+    if (caching == 1 || caching == 1000) {
+      bareScan(caching, wanted);
+    }
+  }
+
+  private void bareScan(int caching, int wanted) throws IOException {
+    try (BareClient bare = new BareClient(connection, NAME)) {
+      double best = Double.MAX_VALUE;
+      for (int round = 0; round < 3; round++) {
+        long begin = System.nanoTime();
+        int calls = bare.scan(caching, wanted / caching);
+        best = Math.min(best, seconds(begin) / calls);
+      }
+      say("bare_scan_" + caching, caching / best, "rows/s");
+    }
   }
 
   private void manyThreads() throws Exception {

@@ -21,16 +21,19 @@ enum Better {
 }
 
 /// The figures of the Java program: its name, ours, its unit.
-const ROWS: [(&str, &str, &str, Better); 14] = [
+const ROWS: [(&str, &str, &str, Better); 17] = [
     ("get_p50", "single get, p50", "µs", Better::Less),
     ("get_p99", "single get, p99", "µs", Better::Less),
     ("bare_get_p50", "the same get over a bare socket, p50", "µs", Better::Less),
     ("multi_get", "multi-get of 60,000 rows, best of 3", "ms", Better::Less),
+    ("bare_multi_get", "the same over a bare socket, best of 4", "ms", Better::Less),
     ("scan_1", "scan, caching 1", "rows/s", Better::More),
+    ("bare_scan_1", "the same over a bare socket", "rows/s", Better::More),
     ("scan_10", "scan, caching 10", "rows/s", Better::More),
     ("scan_30", "scan, caching 30", "rows/s", Better::More),
     ("scan_100", "scan, caching 100", "rows/s", Better::More),
     ("scan_1000", "scan, caching 1000", "rows/s", Better::More),
+    ("bare_scan_1000", "the same over a bare socket", "rows/s", Better::More),
     ("scan_default", "scan, caching as the client has it", "rows/s", Better::More),
     ("put_sync", "puts through BufferedMutator, synced", "rows/s", Better::More),
     ("put_async", "puts through BufferedMutator, ASYNC_WAL", "rows/s", Better::More),
@@ -59,8 +62,8 @@ fn header(args: &BenchRpcArgs) -> String {
         "# HBase's client: HBase and Basalt\n\n\
          Written by `basalt bench rpc --rows {rows}` (`make bench-rpc ROWS={rows}`): {} rows of 100 bytes in one family and one region, asked for by HBase's Java client 2.6.4 in one\n\
          process, first from Basalt, then from HBase 2.6.4 with a heap of {heap}, on the same machine ({}{load}). Both servers are warm, the data is in their caches, and\n\
-         both sync their logs to the disk before a write is acknowledged, unless the client says ASYNC_WAL. A bare socket is a client that does nothing but write a get and\n\
-         read its answer; what HBase's client needs beyond it is its own share.\n\n",
+         both sync their logs to the disk before a write is acknowledged, unless the client says ASYNC_WAL. A bare socket is a client that does nothing but send a message and\n\
+         receive its answer; what HBase's client needs beyond it is its own share.\n\n",
         grouped(args.rows.into()),
         machine::processors(),
         rows = args.rows,
