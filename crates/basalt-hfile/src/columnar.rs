@@ -19,7 +19,8 @@
 //!
 //! | module | |
 //! |---|---|
-//! | [`group`], [`encode`] | writing: cells by column, and into a block |
+//! | [`batch`] | writing: rows that come by column |
+//! | [`group`], [`gathered`], [`encode`] | writing: cells by column, and into a block |
 //! | [`block`], [`rows`], [`cells`] | reading: an open block, its row keys, its rows as cells |
 //! | [`vectors`] | reading: a column of a vector as it is stored |
 //! | [`select`], [`mask`] | reading: the rows that satisfy a predicate |
@@ -30,6 +31,7 @@
 //! | [`fuzzed`] | what fuzzers need |
 
 mod alp;
+mod batch;
 mod bitpack;
 mod block;
 mod bound;
@@ -39,6 +41,7 @@ mod form;
 mod frame;
 mod fsst;
 pub(crate) mod fuzzed;
+mod gathered;
 mod group;
 mod head;
 mod input;
@@ -53,6 +56,7 @@ mod strings;
 mod texts;
 mod vectors;
 
+pub use batch::ColumnBatch;
 pub use block::{ColumnarBlock, SectionFacts, SectionShelf};
 pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
@@ -64,11 +68,12 @@ pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;
 pub(crate) use encode::{encode, seal};
 pub(crate) use form::{float_32, float_64};
+pub(crate) use gathered::Gathered;
 pub(crate) use group::Group;
 pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
-pub(crate) use strings::Strings;
+pub(crate) use strings::{StringList, Strings};
 pub(crate) use texts::Dictionary;
 pub(crate) use vectors::{ColumnVector, Held, Place, Stored, VectorValues};
 

@@ -82,6 +82,37 @@ impl RowWriter {
         Ok(())
     }
 
+    /// Adds the rows that an assembler makes of these columns: by column where a bulk ingest is under way and they are fit for it,
+    /// else as mutations. On refusal the rows before the one at fault have been added.
+    pub(crate) fn add(
+        &mut self,
+        assembler: &mut RowAssembler,
+        columns: &[ArrayRef],
+        rows: usize,
+    ) -> Result<(), RowRefusal> {
+        let stored = |error| RowRefusal { row: None, column: None, error };
+        let before = self.pending.len();
+        let result = match (&mut self.bulk, assembler.coerce(columns, rows)) {
+            (Some(bulk), Ok(batch)) => match assembler.encoder.encode_columns(&batch, LATEST_TIMESTAMP) {
+                Some(batch) => {
+                    bulk.add_columns(batch).map_err(|error| stored(error.into()))?;
+                    return self.added(rows as u64).map_err(stored);
+                }
+                None => assembler.encode(&batch, &mut self.pending),
+            },
+            (None, Ok(batch)) => assembler.encode(&batch, &mut self.pending),
+            (_, Err(refusal)) => assembler.add_before(refusal, columns, rows, &mut self.pending),
+        };
+        let added = self.pending.len() - before;
+        self.added(added as u64).map_err(stored)?;
+        result
+    }
+
+    /// Rows added so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
     /// As [`Self::finish`], without holding up other statements while indexes are built.
     pub(crate) async fn end(self) -> Result<u64, SqlError> {
         if self.bulk.is_none() || self.engine.database().indexes(self.table).is_empty() {
@@ -174,14 +205,23 @@ impl RowAssembler {
     ) -> Result<(), RowRefusal> {
         match self.coerce(values, rows) {
             Ok(batch) => self.encode(&batch, out),
-            Err(refusal) => {
-                if let Some(row) = refusal.row.filter(|&row| row > 0 && row < rows) {
-                    let before: Vec<_> = values.iter().map(|values| values.slice(0, row)).collect();
-                    self.add(&before, row, out)?;
-                }
-                Err(refusal)
-            }
+            Err(refusal) => self.add_before(refusal, values, rows, out),
         }
+    }
+
+    /// Adds the rows before the one that was refused, and gives the refusal back.
+    fn add_before(
+        &mut self,
+        refusal: RowRefusal,
+        values: &[ArrayRef],
+        rows: usize,
+        out: &mut WriteBatch,
+    ) -> Result<(), RowRefusal> {
+        if let Some(row) = refusal.row.filter(|&row| row > 0 && row < rows) {
+            let before: Vec<_> = values.iter().map(|values| values.slice(0, row)).collect();
+            self.add(&before, row, out)?;
+        }
+        Err(refusal)
     }
 
     fn coerce(&self, values: &[ArrayRef], rows: usize) -> Result<RecordBatch, RowRefusal> {
@@ -295,7 +335,6 @@ pub(crate) fn fill(
 pub struct BulkLoad {
     assembler: RowAssembler,
     writer: RowWriter,
-    rows: u64,
 }
 
 impl BulkLoad {
@@ -318,24 +357,18 @@ impl BulkLoad {
         let descriptor = Arc::clone(&table.descriptor);
         let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
         let writer = RowWriter::new(engine.clone(), table.id, progress).in_bulk()?;
-        Ok(Self { assembler, writer, rows: 0 })
+        Ok(Self { assembler, writer })
     }
 
     /// Adds the rows of a batch whose columns are those of [`Engine::bulk_load`], in that order. On refusal the
     /// rows before the one at fault have been added; go on with the rows behind it, or drop the load.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), RowRefusal> {
-        let before = self.writer.batch().len();
-        let result = self.assembler.add(batch.columns(), batch.num_rows(), self.writer.batch());
-        let added = (self.writer.batch().len() - before) as u64;
-        self.rows += added;
-        let stored = |error| RowRefusal { row: None, column: None, error };
-        self.writer.added(added).map_err(stored)?;
-        result
+        self.writer.add(&mut self.assembler, batch.columns(), batch.num_rows())
     }
 
     /// Rows added so far.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.writer.rows()
     }
 
     /// Makes all rows durable and visible at once; returns how many they are.

@@ -122,10 +122,9 @@ impl Merging<'_> {
             if matched {
                 self.note(&batch)?;
             }
-            let added = assembler.add(batch.columns(), batch.num_rows(), self.writer.batch());
+            let added = self.writer.add(&mut assembler, batch.columns(), batch.num_rows());
             added.map_err(|refusal| refusal.into_error(rows, false))?;
             rows += batch.num_rows() as u64;
-            self.writer.added(batch.num_rows() as u64)?;
             tokio::task::yield_now().await;
         }
         Ok(())

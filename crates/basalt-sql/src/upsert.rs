@@ -108,11 +108,10 @@ pub(crate) async fn upsert_query(
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;
-        assembler
-            .add(batch.columns(), batch.num_rows(), writer.batch())
+        writer
+            .add(&mut assembler, batch.columns(), batch.num_rows())
             .map_err(|refusal| refusal.into_error(rows, false))?;
         rows += batch.num_rows() as u64;
-        writer.added(batch.num_rows() as u64)?;
         // A plan of one partition is always ready; without this a cancelled statement would run to its end.
         tokio::task::yield_now().await;
     }

@@ -4,8 +4,11 @@
 //! ```text
 //! caller's thread              bounded queue        a thread of its own
 //! rows -> WriteBatch  ------>  4 batches  ------->  sorted: file writers, one per family
-//!                                                   not sorted: buffer -> sort -> the same writers
+//!      -> ColumnBatch                               not sorted: buffer -> sort -> the same writers
 //! ```
+//!
+//! Rows that come by column ([`ColumnBatch`]) stay so on the way into an open run; where they would have to be sorted they
+//! become mutations.
 //!
 //! 1. Rows gather in a buffer. When it reaches its share of memory (a few megabytes suffice if they came in
 //!    order) it is sorted by row and written; of equal cells the one written later stays. If all of it lies
@@ -24,6 +27,7 @@ mod builder;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use basalt_hfile::columnar::ColumnBatch;
 use basalt_model::{LATEST_TIMESTAMP, Seq, TableId, WriteBatch};
 use bytes::Bytes;
 
@@ -78,6 +82,7 @@ pub(crate) struct IngestWriter {
 
 enum Message {
     Batch { batch: WriteBatch, has_tags: bool },
+    Columns(ColumnBatch),
     Finish,
 }
 
@@ -115,6 +120,14 @@ impl IngestWriter {
             batch.stamp(self.timestamp);
         }
         self.send(Message::Batch { batch, has_tags: found.tags })
+    }
+
+    /// Adds rows by column, as [`Self::add`] does others.
+    pub(crate) fn add_columns(&mut self, mut batch: ColumnBatch) -> Result<()> {
+        if batch.timestamp() == LATEST_TIMESTAMP {
+            batch.set_timestamp(self.timestamp);
+        }
+        self.send(Message::Columns(batch))
     }
 
     /// Completes all files.
@@ -158,6 +171,11 @@ fn work(mut builder: Builder, batches: &Receiver<Message>) -> Option<Result<Inge
                     builder.allow_tags();
                 }
                 if let Err(error) = builder.add(batch) {
+                    return Some(Err(error));
+                }
+            }
+            Message::Columns(batch) => {
+                if let Err(error) = builder.add_columns(&batch) {
                     return Some(Err(error));
                 }
             }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use basalt_hfile::columnar::ColumnBatch;
 use basalt_hfile::{Background, BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
 use basalt_model::{CellRef, FamilyDescriptor, Seq, TableSchema};
 use parking_lot::Mutex;
@@ -155,6 +156,12 @@ impl NewFile {
     pub(crate) fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
         let writer = self.writer.as_mut().expect("a finished file is consumed");
         writer.append(cell).map_err(|error| self.explain(error))
+    }
+
+    /// Appends rows by column.
+    pub(crate) fn append_columns(&mut self, batch: &ColumnBatch) -> Result<()> {
+        let writer = self.writer.as_mut().expect("a finished file is consumed");
+        writer.append_columns(batch).map_err(|error| self.explain(error))
     }
 
     /// Bytes written so far, about.

@@ -210,7 +210,9 @@ struct Run {
     seed: u64,
     /// Acknowledged commits of each generator.
     written: BTreeMap<u64, u64>,
-    /// The newest filling that was acknowledged, and the newest that was truncated.
+    /// The newest filling that may have been begun, the newest that was acknowledged, and the newest that was truncated.
+    /// A life begins with one that no life before it can have written, acknowledged or not.
+    begun: u64,
     filled: u64,
     truncated: u64,
     lives: u64,
@@ -224,8 +226,8 @@ impl Run {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args([CHILD_TEST, "--exact", "--nocapture"]);
         child.env(CHILD_DIR, &self.dir).env(CHILD_CIRCLES, self.circles.to_string());
-        // The one after the last that may have been begun.
-        child.env(CHILD_FILLING, (self.filled + 2).to_string());
+        self.begun += 1;
+        child.env(CHILD_FILLING, self.begun.to_string());
         child.stdout(Stdio::piped()).spawn().unwrap()
     }
 
@@ -254,7 +256,10 @@ impl Run {
                     assert_eq!(self.written.insert(a, b + 1), Some(b), "generator {a} skipped a commit");
                     left = left.saturating_sub(1);
                 }
-                "filled" => self.filled = a,
+                "filled" => {
+                    self.filled = a;
+                    self.begun = a + 1;
+                }
                 "truncated" => {
                     self.truncated = a;
                     self.truncations += 1;
@@ -345,6 +350,7 @@ fn killed_writers_leave_no_node_that_points_into_the_void() {
         circles,
         seed,
         written: (0..GENERATORS).map(|generator| (generator, 0)).collect(),
+        begun: 0,
         filled: 0,
         truncated: 0,
         lives: 0,

@@ -208,7 +208,8 @@ impl GeneralBloom {
         }
     }
 
-    fn add_row(&mut self, row: &[u8]) {
+    /// Adds a row that differs from the one before, in a filter of rows.
+    pub(crate) fn add_row(&mut self, row: &[u8]) {
         self.writer.add(row);
         self.last_key.clear();
         self.last_key.extend_from_slice(row);

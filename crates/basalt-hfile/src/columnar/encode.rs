@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A group of rows into the payload of a block.
 
+use std::ops::Range;
+
 use basalt_model::{FamilyLayout, SqlType};
 
 use super::VECTOR;
 use super::form::{Form, decimal_scale};
+use super::gathered::Gathered;
 use super::group::{Column, Group, Stamp};
 use super::head::{ALL_CELLS, ColumnHead, Head, Kind};
 use super::ints::Nature;
@@ -52,7 +55,7 @@ pub(crate) fn encode(
             qualifier: column.qualifier.clone(),
             form,
             cells: column.rows.len() as u32,
-            values: column.values.iter().filter(|value| !value.is_empty()).count() as u32,
+            values: column.values.filled() as u32,
         });
     }
     let counts = (group.rows.len() as u32, group.cells as u32);
@@ -70,30 +73,56 @@ impl SectionWriter<'_> {
     /// Writes the sections of a column; returns the form of its values.
     fn column(&mut self, number: u16, column: &Column, group: &Group, hint: Option<SqlType>) -> Form {
         let rows = group.rows.len();
-        let mut presence: Vec<Vec<i64>> = Vec::with_capacity(rows.div_ceil(VECTOR));
-        let (mut cells, mut dense) = (0..0, true);
-        let mut vectors = Vec::with_capacity(rows.div_ceil(VECTOR));
-        let mut stamps: Vec<&[Stamp]> = Vec::new();
+        let cells = match column.is_dense(rows) {
+            true => (0..rows).step_by(VECTOR).map(|first| first..rows.min(first + VECTOR)).collect(),
+            false => self.presence(number, &column.rows, rows),
+        };
+        if group.row_stamps.is_none() {
+            let of = |range: &Range<usize>| column.stamps.get(range.clone()).unwrap_or_default();
+            let vectors: Vec<&[Stamp]> = cells.iter().map(of).collect();
+            self.stamps(number, &vectors);
+        }
+        match &column.values {
+            Gathered::Numbers(form, numbers) if hint.map(|hint| Form::of(hint, || 0)) == Some(*form) => {
+                let vectors: Vec<&[i64]> = cells.iter().map(|range| &numbers[range.clone()]).collect();
+                self.ints(Kind::Values, number, &vectors, form.nature());
+                *form
+            }
+            Gathered::Numbers(..) => {
+                let mut values = column.values.clone();
+                self.texts_of(number, values.as_bytes(), cells, hint)
+            }
+            Gathered::Bytes(values) => self.texts_of(number, values, cells, hint),
+        }
+    }
+
+    fn texts_of(
+        &mut self,
+        number: u16,
+        values: &StringList,
+        vectors: Vec<Range<usize>>,
+        hint: Option<SqlType>,
+    ) -> Form {
+        let vectors = vectors.into_iter().map(|range| values.slice(range)).collect();
+        self.strings_and_gaps((Kind::Filled, Kind::Values, number), vectors, hint)
+    }
+
+    /// Writes how many cells each row has, if they have not one each; returns the cells of each vector.
+    fn presence(&mut self, number: u16, cell_rows: &[u32], rows: usize) -> Vec<Range<usize>> {
+        let (mut presence, mut ranges) = (Vec::new(), Vec::new());
+        let mut cells = 0..0;
         for first in (0..rows).step_by(VECTOR) {
             let mut counts = vec![0; VECTOR.min(rows - first)];
             cells = cells.end..cells.end;
-            while let Some(&row) = column.rows.get(cells.end).filter(|&&row| (row as usize) < first + VECTOR)
-            {
+            while let Some(&row) = cell_rows.get(cells.end).filter(|&&row| (row as usize) < first + VECTOR) {
                 counts[row as usize - first] += 1;
                 cells.end += 1;
             }
-            dense &= counts.iter().all(|&count| count == 1);
             presence.push(counts);
-            vectors.push(cells.clone().map(|cell| column.values.get(cell)).collect::<StringList>());
-            stamps.push(column.stamps.get(cells.clone()).unwrap_or_default());
+            ranges.push(cells.clone());
         }
-        if !dense {
-            self.ints(Kind::Presence, number, &presence, Nature::Integer);
-        }
-        if group.row_stamps.is_none() {
-            self.stamps(number, &stamps);
-        }
-        self.strings_and_gaps((Kind::Filled, Kind::Values, number), vectors, hint)
+        self.ints(Kind::Presence, number, &presence, Nature::Integer);
+        ranges
     }
 
     fn stamps(&mut self, subject: u16, vectors: &[&[Stamp]]) {
@@ -112,10 +141,10 @@ impl SectionWriter<'_> {
         mut vectors: Vec<StringList>,
         hint: Option<SqlType>,
     ) -> Form {
-        let is_filled =
-            |vector: &StringList| vector.iter().map(|value| i64::from(!value.is_empty())).collect();
-        let gaps: Vec<Vec<i64>> = vectors.iter().map(is_filled).collect();
-        if gaps.iter().flatten().any(|&filled| filled == 0) {
+        if vectors.iter().any(StringList::has_empty) {
+            let is_filled =
+                |vector: &StringList| vector.iter().map(|value| i64::from(!value.is_empty())).collect();
+            let gaps: Vec<Vec<i64>> = vectors.iter().map(is_filled).collect();
             self.ints(filled, subject, &gaps, Nature::Integer);
             for vector in &mut vectors {
                 *vector = vector.iter().filter(|value| !value.is_empty()).collect();

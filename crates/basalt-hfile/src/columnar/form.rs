@@ -129,7 +129,7 @@ impl Form {
 
     /// The integer of a value; `None` if it would not come back as the same bytes.
     #[inline]
-    pub(super) fn to_integer(self, bytes: &[u8]) -> Option<i64> {
+    pub(crate) fn to_integer(self, bytes: &[u8]) -> Option<i64> {
         if let Some(width) = self.width()
             && bytes.len() != width
         {

@@ -4,8 +4,12 @@
 //! Whatever cells come, they can be given back in their order: by row, then by column, then as they came. Timestamp,
 //! type and sequence number are kept once per row as long as the cells of each row agree, else once per cell.
 
+use std::ops::Range;
+
 use basalt_model::{CellRef, CellType, Seq};
 
+use super::batch::ColumnBatch;
+use super::gathered::Gathered;
 use super::strings::StringList;
 use super::{COLUMNS_MAX, QUALIFIER_MAX, ROWS_MAX, VECTOR};
 use crate::encoding::same_bytes;
@@ -36,9 +40,16 @@ pub(super) struct Column {
     pub(super) qualifier: Vec<u8>,
     /// Row of each cell, ascending.
     pub(super) rows: Vec<u32>,
-    pub(super) values: StringList,
+    pub(super) values: Gathered,
     /// Of each cell, once the stamps of a row differ.
     pub(super) stamps: Vec<Stamp>,
+}
+
+impl Column {
+    /// True if each of so many rows has one cell.
+    pub(super) fn is_dense(&self, rows: usize) -> bool {
+        self.rows.len() == rows && self.rows.iter().zip(0..).all(|(&row, at)| row == at)
+    }
 }
 
 /// See the module.
@@ -92,6 +103,49 @@ impl Group {
         }
         let large = self.bytes >= bytes_max.saturating_mul(2) || self.cells >= ROWS_MAX * 256;
         large || self.columns.len() >= COLUMNS_MAX && self.find(cell.qualifier).is_err()
+    }
+
+    /// How many rows of a batch fit, at least one unless the next row belongs into another block. Rows are taken to be as large
+    /// as the batch's are in the mean.
+    pub(crate) fn room_for(&self, batch: &ColumnBatch, rows_max: usize, bytes_max: usize) -> usize {
+        let rows_max = rows_max.clamp(1, ROWS_MAX);
+        if self.irregular || self.rows.len() >= rows_max || self.bytes >= bytes_max {
+            return if self.is_empty() { 1 } else { 0 };
+        }
+        let new = batch.columns().filter(|(qualifier, _)| self.find(qualifier).is_err()).count();
+        if !self.is_empty() && self.columns.len() + new > COLUMNS_MAX {
+            return 0;
+        }
+        let row_bytes = batch.size_bytes() / batch.len() + 1;
+        (rows_max - self.rows.len()).min(((bytes_max - self.bytes) / row_bytes).max(1))
+    }
+
+    /// Adds some rows of a batch, all behind the last one.
+    pub(crate) fn extend(&mut self, batch: &ColumnBatch, range: Range<usize>) {
+        if self.is_empty() {
+            self.family = batch.family().to_vec();
+        }
+        let first = self.rows.len() as u32;
+        let new_rows = first..first + range.len() as u32;
+        self.bytes += batch.size_bytes() * range.len() / batch.len();
+        self.rows.extend(batch.rows(), range.clone());
+        let stamp = Stamp { timestamp: batch.timestamp(), cell_type: CellType::Put, seq: Seq(0) };
+        if let Some(stamps) = &mut self.row_stamps {
+            stamps.resize(stamps.len() + range.len(), stamp);
+        }
+        for (qualifier, values) in batch.columns() {
+            self.at = self.column_of(qualifier, false);
+            let column = &mut self.columns[self.at];
+            column.rows.extend(new_rows.clone());
+            column.values.extend(values, range.clone());
+            if self.row_stamps.is_none() {
+                column.stamps.resize(column.rows.len(), stamp);
+            }
+            self.cells += range.len();
+        }
+        if !self.tags.is_empty() {
+            self.tags.resize(self.cells, Vec::new());
+        }
     }
 
     fn find(&self, qualifier: &[u8]) -> Result<usize, usize> {
@@ -177,6 +231,7 @@ impl Group {
     pub(crate) fn for_each<E>(&self, mut each: impl FnMut(CellRef<'_>) -> Result<(), E>) -> Result<(), E> {
         let mut next = vec![0; self.columns.len()];
         let mut number = 0;
+        let mut value = Vec::new();
         for (row_index, row) in self.rows.iter().enumerate() {
             for (column, next) in self.columns.iter().zip(&mut next) {
                 while column.rows.get(*next).is_some_and(|&row| row as usize == row_index) {
@@ -184,13 +239,15 @@ impl Group {
                         Some(stamps) => stamps[row_index],
                         None => column.stamps[*next],
                     };
+                    value.clear();
+                    column.values.append(*next, &mut value);
                     each(CellRef {
                         row,
                         family: &self.family,
                         qualifier: &column.qualifier,
                         timestamp: stamp.timestamp,
                         cell_type: stamp.cell_type,
-                        value: column.values.get(*next),
+                        value: &value,
                         seq: stamp.seq,
                         tags: self.tags.get(number).map_or(b"", Vec::as_slice),
                     })?;

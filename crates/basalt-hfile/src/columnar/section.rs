@@ -57,8 +57,8 @@ struct Encoded {
 
 impl SectionWriter<'_> {
     /// Writes a section of integers.
-    pub(super) fn ints(&mut self, kind: Kind, subject: u16, vectors: &[Vec<i64>], nature: Nature) {
-        let slices: Vec<&[i64]> = vectors.iter().map(Vec::as_slice).collect();
+    pub(super) fn ints(&mut self, kind: Kind, subject: u16, vectors: &[impl AsRef<[i64]>], nature: Nature) {
+        let slices: Vec<&[i64]> = vectors.iter().map(AsRef::as_ref).collect();
         let values: usize = slices.iter().map(|vector| vector.len()).sum();
         let Some(bounds) = Bounds::of_ints(slices.iter().copied().flatten()) else { return };
         if bounds.is_one_value() {

@@ -1,37 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Byte strings in bulk: back to back while a block is built, as spans of shared bytes once decoded.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 /// Strings back to back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct StringList {
+pub(crate) struct StringList {
     bytes: Vec<u8>,
     ends: Vec<u32>,
 }
 
 impl StringList {
-    pub(super) fn len(&self) -> usize {
+    /// An empty list with room.
+    pub(crate) fn with_room(strings: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(strings) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    pub(super) fn size_bytes(&self) -> usize {
+    pub(crate) fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
     #[inline]
-    pub(super) fn push(&mut self, string: &[u8]) {
-        self.bytes.extend_from_slice(string);
+    pub(crate) fn push(&mut self, string: &[u8]) {
+        self.push_with(|bytes| bytes.extend_from_slice(string));
+    }
+
+    /// Adds what `put` appends.
+    #[inline]
+    pub(crate) fn push_with<T>(&mut self, put: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let done = put(&mut self.bytes);
         self.ends.push(self.bytes.len() as u32);
+        done
+    }
+
+    /// Adds some strings of another list.
+    pub(super) fn extend(&mut self, others: &Self, range: Range<usize>) {
+        let (start, base) = (others.start(range.start), self.bytes.len() as u32);
+        self.bytes.extend_from_slice(&others.bytes[start as usize..others.start(range.end) as usize]);
+        self.ends.extend(others.ends[range].iter().map(|end| end - start + base));
+    }
+
+    /// Some of the strings.
+    pub(super) fn slice(&self, range: Range<usize>) -> Self {
+        let mut list = Self::default();
+        list.extend(self, range);
+        list
+    }
+
+    /// True if a string has no bytes.
+    pub(super) fn has_empty(&self) -> bool {
+        self.ends.first() == Some(&0) || self.ends.windows(2).any(|pair| pair[0] == pair[1])
+    }
+
+    /// Where a string begins, or, behind the last, where that ends.
+    #[inline]
+    fn start(&self, index: usize) -> u32 {
+        index.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// Length of a string in bytes.
+    #[inline]
+    pub(super) fn len_of(&self, index: usize) -> usize {
+        (self.ends[index] - self.start(index)) as usize
     }
 
     #[inline]
-    pub(super) fn get(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start as usize..self.ends[index] as usize]
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
+        &self.bytes[self.start(index) as usize..self.ends[index] as usize]
     }
 
-    pub(super) fn last(&self) -> Option<&[u8]> {
+    pub(crate) fn last(&self) -> Option<&[u8]> {
         Some(self.get(self.len().checked_sub(1)?))
     }
 

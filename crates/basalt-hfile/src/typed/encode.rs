@@ -20,6 +20,7 @@ use basalt_model::{
 
 use super::error::TypedError;
 use super::source::Source;
+use crate::columnar::{ColumnBatch, Gathered, StringList};
 
 /// Writes rows of one table from batches whose columns are `columns`, in that order.
 #[derive(Debug)]
@@ -128,6 +129,35 @@ impl RowEncoder {
             row.finish();
         }
         Ok(())
+    }
+
+    /// The rows of a batch by column, for a writer of COLUMNAR; `None` if they are not all alike (ascending, without NULL, of one
+    /// family), or one of them cannot be stored, which [`Self::encode`] then says.
+    pub fn encode_columns(&self, batch: &RecordBatch, timestamp: i64) -> Option<ColumnBatch> {
+        let family = &self.cells.first()?.family;
+        let rows = batch.num_rows();
+        if batch.columns().iter().any(|column| column.null_count() > 0) {
+            return None;
+        }
+        let keys = self.keys.bind(batch).ok()?;
+        let mut row_keys = StringList::with_room(rows, 16 * rows);
+        for row in 0..rows {
+            row_keys.push_with(|out| keys.append(row, out)).ok()?;
+        }
+        let mut columns = ColumnBatch::of_rows(family, timestamp, row_keys)?;
+        for cell in &self.cells {
+            if cell.family != *family {
+                return None;
+            }
+            let values = match cell.content {
+                None => Gathered::Bytes((0..rows).map(|_| EMPTY_CELL_VALUE).collect()),
+                Some((sql_type, position)) => {
+                    bind_array(&cell.name, sql_type, batch.column(position)).ok()?.gathered(rows)?
+                }
+            };
+            columns.push_column(&cell.qualifier, values)?;
+        }
+        Some(columns)
     }
 
     /// The row key of one row of a batch. For all rows of a batch see [`KeyEncoder`].

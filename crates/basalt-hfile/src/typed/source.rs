@@ -12,6 +12,8 @@ use basalt_model::types::array::ArrayWriter;
 use basalt_model::types::{Decimal, decimal, number, value};
 use basalt_model::{ElementType, SqlType, TypeError};
 
+use crate::columnar::{Form, Gathered, StringList};
+
 /// An array bound to a column.
 #[derive(Debug)]
 pub(super) struct Source<'a> {
@@ -171,6 +173,52 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
+    /// The values of all rows as a columnar block stores them; `None` if one is missing, is of no bytes, or cannot be stored, which
+    /// [`Self::append`] says better.
+    pub(super) fn gathered(&self, rows: usize) -> Option<Gathered> {
+        if self.nulls.is_some_and(|nulls| nulls.null_count() > 0) {
+            return None;
+        }
+        if let Some((form, numbers)) = self.numbers() {
+            return Some(Gathered::Numbers(form, numbers?));
+        }
+        let mut list = StringList::with_room(rows, 8 * rows);
+        for row in 0..rows {
+            let from = list.size_bytes();
+            list.push_with(|out| self.append(row, out)).ok()?;
+            if list.size_bytes() == from || list.size_bytes() > i32::MAX as usize / 2 {
+                return None;
+            }
+        }
+        Some(Gathered::Bytes(list))
+    }
+
+    /// Values of a type whose bytes are those of numbers, with their form; `None` for other types, and for numbers if one cannot be
+    /// stored.
+    fn numbers(&self) -> Option<(Form, Option<Vec<i64>>)> {
+        let declared = matches!(self.sql_type, SqlType::Decimal(Some(_)));
+        let form = Form::of(self.sql_type, || 0);
+        let numbers: Option<Vec<i64>> = match &self.values {
+            Values::I8(values) => integers(values, self.signed),
+            Values::I16(values) => integers(values, self.signed),
+            Values::I32(values) => integers(values, self.signed),
+            Values::I64(values) | Values::Nanos(values) => integers(values, self.signed),
+            Values::F32(values) if self.signed => {
+                values.iter().map(|&value| form.to_integer(&number::encode_f32(value))).collect()
+            }
+            Values::F64(values) if self.signed => {
+                values.iter().map(|&value| form.to_integer(&number::encode_f64(value))).collect()
+            }
+            Values::Decimal { values, limit, exact: true, .. } if declared => {
+                let most = (*limit).min(10u128.pow(18));
+                let digits = |&digits: &i128| (digits.unsigned_abs() < most).then_some(digits as i64);
+                values.iter().map(digits).collect()
+            }
+            _ => return None,
+        };
+        Some((form, numbers))
+    }
+
     #[inline]
     fn integer<const N: usize>(
         &self,
@@ -191,4 +239,10 @@ impl<'a> Source<'a> {
     fn out_of_range(&self, value: impl std::fmt::Display) -> TypeError {
         TypeError::OutOfRange { sql_type: self.sql_type, value: value.to_string() }
     }
+}
+
+/// The numbers, if they are of an unsigned type only when none is negative.
+fn integers<T: Copy + Into<i64>>(values: &[T], signed: bool) -> Option<Vec<i64>> {
+    let all = || values.iter().map(|&value| value.into());
+    (signed || all().all(|number| number >= 0)).then(|| all().collect())
 }

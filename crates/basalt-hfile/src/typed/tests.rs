@@ -14,6 +14,7 @@ use super::*;
 use crate::cells::{CellBlock, CellRun, CellSlot};
 
 mod arrays;
+mod columns;
 mod groups;
 
 use arrays::{array, types};

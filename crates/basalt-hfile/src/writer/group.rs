@@ -7,6 +7,7 @@
 //! place in the file is known all the time: nothing else is written in between.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -14,7 +15,8 @@ use basalt_model::{CellRef, FamilyLayout};
 
 use super::{HFileWriter, LastKey};
 use crate::block::{BlockKind, HEADER_LEN};
-use crate::columnar::{self, Group, Seal};
+use crate::bloom::BloomKind;
+use crate::columnar::{self, COLUMNS_MAX, ColumnBatch, Group, Seal};
 use crate::compression::{Compression, Compressor};
 use crate::encoding::raw_cells::raw_cell_len;
 use crate::encoding::{CellStep, Encoding, encoded_len_max};
@@ -23,6 +25,7 @@ use crate::file::FileWrite;
 use crate::index::separator;
 use crate::key::FlatKey;
 use crate::options::WriterOptions;
+use crate::varint::vlong_len;
 
 /// Threads that a writer may use.
 pub trait Background: Debug + Send + Sync {
@@ -114,6 +117,54 @@ impl<W: FileWrite> HFileWriter<W> {
         let raw_len = raw_cell_len(cell, self.layout);
         self.stats.add(cell, self.last_key.bytes(), raw_len, new_row);
         Ok(())
+    }
+
+    /// Appends rows that come by column. Those of a batch that cannot go as they are (other encodings, Bloom filters of columns,
+    /// rows that are not behind the last one) go cell by cell, and so meet all checks that [`Self::append`] makes.
+    pub fn append_columns(&mut self, batch: &ColumnBatch) -> Result<()> {
+        let of_rows = self.general_bloom.as_ref().is_none_or(|bloom| bloom.kind() == BloomKind::Row);
+        let behind = self.stats.cells == 0 || {
+            let last = self.last_key.key();
+            last.row < batch.first_row() && last.family == batch.family()
+        };
+        let few = (1..=COLUMNS_MAX).contains(&batch.columns().len());
+        if self.groups.is_none() || !(of_rows && behind && few) {
+            return batch.for_each_cell(|cell| self.append(cell));
+        }
+        let mut done = 0;
+        while done < batch.len() {
+            let writer = self.groups.as_ref().expect("the encoding is COLUMNAR");
+            let room = writer.group.room_for(batch, writer.rows_max, writer.bytes_max);
+            if room == 0 {
+                self.finish_group(false)?;
+                continue;
+            }
+            let rows = done..batch.len().min(done + room);
+            done = rows.end;
+            self.append_rows(batch, rows);
+        }
+        // What `raw_cell_len` says of all cells.
+        let tags = if self.layout.with_tags { 2 } else { 0 };
+        let seq = if self.layout.with_seq { vlong_len(0) } else { 0 };
+        let raw_bytes = batch.key_bytes() + batch.value_bytes() + (8 + tags + seq) * batch.cells();
+        self.stats.add_batch(batch, raw_bytes as u64);
+        Ok(())
+    }
+
+    /// Adds rows of a batch to the group, in which there is room for them.
+    fn append_rows(&mut self, batch: &ColumnBatch, rows: Range<usize>) {
+        let mut value = Vec::new();
+        let writer = self.groups.as_mut().expect("the encoding is COLUMNAR");
+        if writer.group.is_empty() {
+            let cell = batch.cell(rows.start, 0, &mut value);
+            let (first, is_first) = (FlatKey::of(&cell), self.last_key.bytes().is_empty());
+            self.block_key = if is_first { first.to_vec() } else { separator(&self.last_key.key(), &first) };
+        }
+        if let Some(bloom) = &mut self.general_bloom {
+            rows.clone().for_each(|row| bloom.add_row(batch.rows().get(row)));
+        }
+        writer.group.extend(batch, rows.clone());
+        self.last_key.set(&batch.cell(rows.end - 1, batch.columns().len() - 1, &mut value), true);
     }
 
     /// Writes the group, if there are cells in one. `continues` if the next cell is of the same row.

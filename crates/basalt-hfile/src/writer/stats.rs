@@ -4,8 +4,10 @@
 use basalt_model::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
 use bytes::Bytes;
 
+use crate::columnar::ColumnBatch;
 use crate::encoding::{CellLayout, Encoding};
 use crate::file_info::{FileInfo, keys};
+use crate::key::FlatKey;
 use crate::options::WriterOptions;
 
 pub(super) struct CellStats {
@@ -78,6 +80,29 @@ impl CellStats {
             self.biggest_len = len;
             self.biggest_key.clear();
             self.biggest_key.extend_from_slice(key);
+        }
+    }
+
+    /// Adds the cells of a batch.
+    pub(super) fn add_batch(&mut self, batch: &ColumnBatch, raw_bytes: u64) {
+        if self.cells == 0 {
+            self.first_row = Bytes::copy_from_slice(batch.first_row());
+        }
+        self.cells += batch.cells() as u64;
+        self.rows += batch.len() as u64;
+        self.raw_bytes += raw_bytes;
+        self.timestamp_min = self.timestamp_min.min(batch.timestamp());
+        self.timestamp_max = self.timestamp_max.max(batch.timestamp());
+        self.earliest_put = self.earliest_put.min(batch.timestamp());
+        self.key_bytes += batch.key_bytes() as u64;
+        self.value_bytes += batch.value_bytes() as u64;
+        let ((row, column), mut value) = (batch.biggest_cell(), Vec::new());
+        let cell = batch.cell(row, column, &mut value);
+        let key = FlatKey::of(&cell);
+        let len = (12 + key.len() + cell.value.len()) as u64;
+        if len > self.biggest_len {
+            self.biggest_len = len;
+            self.biggest_key = key.to_vec();
         }
     }
 

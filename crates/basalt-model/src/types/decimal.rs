@@ -159,6 +159,22 @@ pub fn encode(value: Decimal, out: &mut Vec<u8>) -> Result<(), DecimalError> {
     Ok(())
 }
 
+/// Length of the ASC form of `digits / 10^scale`, of which there are at most 18 digits.
+pub fn encoded_len(digits: i64, scale: i32) -> usize {
+    let mut pairs = digits.unsigned_abs();
+    debug_assert!(pairs < 10u64.pow(18), "at most 18 digits");
+    if scale & 1 != 0 {
+        pairs *= 10;
+    }
+    while pairs != 0 && pairs.is_multiple_of(100) {
+        pairs /= 100;
+    }
+    match pairs {
+        0 => 1,
+        _ => 2 + pairs.ilog10() as usize / 2 + usize::from(digits < 0),
+    }
+}
+
 /// Absolute digits, at most 38 of them, and their scale.
 fn at_most_38_digits(value: Decimal) -> (u128, i64) {
     let digits = value.unscaled.unsigned_abs();

@@ -171,6 +171,19 @@ fn decimals_have_phoenix_bytes() {
 }
 
 #[test]
+fn lengths_of_decimals_are_those_of_their_bytes() {
+    for digits in [0, 1, 9, 10, 99, 100, 101, 12_300, 123_456_789_012_345_678, 999_999_999_999_999_999] {
+        for (digits, scale) in
+            [digits, -digits].into_iter().flat_map(|digits| (-3..5).map(move |s| (digits, s)))
+        {
+            let mut form = Vec::new();
+            decimal::encode(Decimal::new(digits.into(), scale), &mut form).unwrap();
+            assert_eq!(decimal::encoded_len(digits, scale), form.len(), "{digits} at {scale}");
+        }
+    }
+}
+
+#[test]
 fn decimals_of_39_digits_are_rounded_half_up() {
     let rounded = |unscaled| {
         let form = bytes_of(SqlType::Decimal(None), Asc, &Value::Decimal(Decimal::new(unscaled, 0)));

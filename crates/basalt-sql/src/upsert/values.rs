@@ -72,8 +72,8 @@ pub(super) fn upsert_values(
         return duplicate::write(planning, table, on_duplicate, &mut assembler, &arrays, count);
     }
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-    assembler.add(&arrays, count, writer.batch()).map_err(|refusal| refusal.into_error(0, count == 1))?;
-    writer.added(count as u64)?;
+    let added = writer.add(&mut assembler, &arrays, count);
+    added.map_err(|refusal| refusal.into_error(0, count == 1))?;
     writer.finish()
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use basalt_hfile::columnar::ColumnBatch;
 use basalt_model::{CellRef, Seq};
 use bytes::Bytes;
 
@@ -83,6 +84,16 @@ impl RunWriter {
     #[inline]
     pub(crate) fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
         self.current.as_mut().expect("begin_row comes first").append(cell)
+    }
+
+    /// True if the file of the row begun last may go on up to this one: both are of one region.
+    pub(crate) fn has_room_to(&self, row: &[u8]) -> bool {
+        self.next_bound.as_ref().is_none_or(|bound| *row < **bound)
+    }
+
+    /// Appends rows by column, of which the first was begun, with [`Self::has_room_to`] the last.
+    pub(crate) fn append_columns(&mut self, batch: &ColumnBatch) -> Result<()> {
+        self.current.as_mut().expect("begin_row comes first").append_columns(batch)
     }
 
     /// Bytes written so far.

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use basalt_hfile::columnar::ColumnBatch;
 use basalt_model::{IndexState, Seq, TableId, WriteBatch};
 
 use super::indexes::{NewIndex, set_state};
@@ -106,6 +107,12 @@ impl Ingest {
     /// concern an earlier batch; after one the load is over.
     pub fn add(&mut self, batch: WriteBatch) -> Result<()> {
         self.writer.add(batch)
+    }
+
+    /// Adds rows of the table by column, which is faster where they are behind all that was added before and the family's encoding
+    /// is COLUMNAR.
+    pub fn add_columns(&mut self, batch: ColumnBatch) -> Result<()> {
+        self.writer.add_columns(batch)
     }
 
     /// Makes everything that was added durable and visible, all at once.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use basalt_hfile::columnar::ColumnBatch;
+use basalt_model::mutation::MutationError;
 use basalt_model::{CellRef, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, WriteBatch};
 use bytes::Bytes;
 
@@ -91,6 +93,40 @@ impl Builder {
         let size_bytes = self.buffer.size_bytes();
         let in_order = size_bytes >= PROBE_BYTES && self.buffer.is_ascending();
         if in_order || size_bytes >= self.memory_bytes { self.spill() } else { Ok(()) }
+    }
+
+    /// Adds rows by column: to the open run, if they are behind it, else as mutations.
+    pub(super) fn add_columns(&mut self, batch: &ColumnBatch) -> Result<()> {
+        let run_is_open = !self.last_row.is_empty();
+        let behind = run_is_open && self.buffer.is_empty() && batch.first_row() > &self.last_row[..];
+        if !behind {
+            return self.add(self.mutations(batch)?);
+        }
+        let family = self.begin_row(batch.family(), batch.first_row())?;
+        let writer = self.families[family].writer.as_mut().expect("begun with the row");
+        if !writer.has_room_to(batch.last_row()) {
+            return self.add(self.mutations(batch)?);
+        }
+        writer.append_columns(batch)?;
+        self.rows += batch.len() as u64;
+        self.cells += batch.cells() as u64;
+        self.last_row.clear();
+        self.last_row.extend_from_slice(batch.last_row());
+        Ok(())
+    }
+
+    /// The rows as mutations.
+    fn mutations(&self, batch: &ColumnBatch) -> Result<WriteBatch> {
+        let mut mutations = WriteBatch::new();
+        let invalid = |error: MutationError| Error::Invalid(error.to_string());
+        for index in 0..batch.len() {
+            let mut row = mutations.row(self.table, batch.row(index)).map_err(invalid)?;
+            batch.for_each_of_row(index, |cell| {
+                row.put(cell.family, cell.qualifier, cell.timestamp, cell.value).map(|_| ()).map_err(invalid)
+            })?;
+            row.finish();
+        }
+        Ok(mutations)
     }
 
     pub(super) fn finish(mut self) -> Result<Ingested> {

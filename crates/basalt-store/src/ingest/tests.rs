@@ -17,10 +17,24 @@ fn family(name: &str) -> FamilyDescriptor {
 }
 
 fn start(env: &Env, memory_bytes: usize, file_bytes_max: u64) -> IngestWriter {
+    start_with(env, memory_bytes, file_bytes_max, "NONE", Arc::default())
+}
+
+fn start_with(
+    env: &Env,
+    memory_bytes: usize,
+    file_bytes_max: u64,
+    encoding: &str,
+    bounds: Arc<[Bytes]>,
+) -> IngestWriter {
+    let described = |name: &str| FamilyDescriptor { encoding: encoding.to_owned(), ..family(name) };
     env.storage.create_dir("/".as_ref()).expect("memory does not fail");
     let factory = Arc::new(FileFactory::new(env.clone(), "/db".into(), 1));
     let target = |name: &str| {
-        (name.to_owned(), factory.target("data/r", &family(name), None, false).expect("the family is valid"))
+        (
+            name.to_owned(),
+            factory.target("data/r", &described(name), None, false).expect("the family is valid"),
+        )
     };
     let families = vec![target("a"), target("b")];
     let (env, table_name) = (env.clone(), "T".to_owned());
@@ -33,7 +47,7 @@ fn start(env: &Env, memory_bytes: usize, file_bytes_max: u64) -> IngestWriter {
         timestamp_fixed: None,
         memory_bytes,
         file_bytes_max,
-        bounds: std::sync::Arc::default(),
+        bounds,
     };
     IngestWriter::start(spec).expect("a thread can be started")
 }
@@ -109,6 +123,53 @@ fn rows_that_ascend_by_chance_at_the_beginning_make_no_run_of_their_own() {
     let ingested = ingest.finish().expect("memory does not fail");
     assert_eq!(ingested.runs.len(), 1);
     assert_eq!(read(&env, &ingested).len(), 6);
+}
+
+#[test]
+fn rows_by_column_are_rows_like_others() {
+    let env = memory_env();
+    let mut ingest = start_with(
+        &env,
+        8 << 20,
+        64 << 20,
+        "COLUMNAR",
+        Arc::from([Bytes::from("000450"), Bytes::from("0007")]),
+    );
+    let value = "v".repeat(20_000);
+    let by_column = |rows: &[String], value: &str| {
+        let rows: Vec<&[u8]> = rows.iter().map(|row| row.as_bytes()).collect();
+        let values = vec![value.as_bytes(); rows.len()];
+        ColumnBatch::of_bytes(b"a", LATEST_TIMESTAMP, &rows, &[(b"p", values.clone()), (b"q", values)])
+            .expect("rows ascend")
+    };
+    let rows = |numbers: std::ops::Range<usize>| numbers.map(|i| format!("{i:06}")).collect::<Vec<_>>();
+    // Enough to begin a run, then behind it, over the end of a region, by cell, before all, and behind again.
+    for first in (0..400).step_by(50) {
+        ingest.add_columns(by_column(&rows(first..first + 50), &value)).expect("memory does not fail");
+    }
+    ingest.add_columns(by_column(&rows(400..440), "short")).expect("memory does not fail");
+    ingest.add_columns(by_column(&rows(440..460), "short")).expect("memory does not fail");
+    ingest
+        .add(batch(&[("000460", "a", "q", 5, "v"), ("000461", "b", "q", 5, "v")]))
+        .expect("memory does not fail");
+    ingest.add_columns(by_column(&rows(470..480), "short")).expect("memory does not fail");
+    ingest.add_columns(by_column(&rows(0..1), "again")).expect("memory does not fail");
+    ingest.add_columns(by_column(&rows(480..490), "short")).expect("memory does not fail");
+    let unknown = ColumnBatch::of_bytes(b"z", 1, &[b"999999"], &[]).expect("a row");
+    assert_eq!(unknown.cells(), 0);
+    let ingested = ingest.finish().expect("memory does not fail");
+    assert_eq!((ingested.rows, ingested.cells), (483, 2 * 481 + 2));
+    for (_, file) in ingested.runs.iter().flatten() {
+        let same_region = |bound: &str| {
+            (&file.meta.first_row[..] < bound.as_bytes()) == (&file.meta.last_row[..] < bound.as_bytes())
+        };
+        assert!(same_region("000450") && same_region("0007"));
+    }
+    let cells = read(&env, &ingested);
+    assert_eq!(cells.len(), 2 * 480 + 2);
+    let newest = cells.iter().filter(|cell| cell.row == b"000000").map(|cell| cell.value.clone());
+    assert!(newest.take(1).eq([b"again".to_vec()]));
+    assert!(cells.iter().all(|cell| cell.timestamp != LATEST_TIMESTAMP));
 }
 
 #[test]
