@@ -85,6 +85,8 @@ pub(crate) enum BenchCommand {
     Sql(BenchSqlArgs),
     /// HBase's Java client asks HBase and Basalt the same, one after the other; needs a JDK and, the first time, Maven.
     Rpc(BenchRpcArgs),
+    /// Statements of one row, by text and prepared, called in this process.
+    Statements(BenchStatementsArgs),
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +174,22 @@ pub(crate) struct BenchSqlArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=40))]
     pub(crate) keys_to: u32,
     /// Directory for the data, which a second run finds; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchStatementsArgs {
+    /// Rows of the table.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) rows: u64,
+    /// Calls of each kind.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
+    pub(crate) calls: usize,
+    /// Directory for the data; default: a temporary one.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// File to write all figures to.

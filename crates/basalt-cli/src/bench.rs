@@ -10,6 +10,7 @@ mod plot;
 mod questions;
 mod rpc;
 mod sheet;
+mod statements;
 
 use crate::args::{BenchArgs, BenchCommand, Shared};
 use crate::failure::Result;
@@ -22,5 +23,6 @@ pub(crate) fn run(args: &BenchArgs, shared: &Shared) -> Result<()> {
         BenchCommand::Memory(args) => memory::run(args, shared),
         BenchCommand::Sql(args) => questions::run(args, shared),
         BenchCommand::Rpc(args) => rpc::run(args, shared),
+        BenchCommand::Statements(args) => statements::run(args, shared),
     }
 }

@@ -66,7 +66,7 @@ pub use select::{BoundPredicate, Verdict};
 
 pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;
-pub(crate) use encode::{encode, seal};
+pub(crate) use encode::{EncodedGroup, encode, seal};
 pub(crate) use form::{float_32, float_64};
 pub(crate) use gathered::Gathered;
 pub(crate) use group::Group;

@@ -348,7 +348,7 @@ impl<W: FileWrite> HFileWriter<W> {
     /// As [`Self::finish`]; also gives the file back.
     pub fn finish_into(mut self) -> Result<(FileSummary, W)> {
         self.finish_group(false)?;
-        self.write_pending()?;
+        self.write_pending(0)?;
         if self.block_cells > 0 {
             self.write_data_block()?;
         }

@@ -38,5 +38,19 @@ pub enum Durability {
     Fsync,
 }
 
+impl Durability {
+    /// By HBase's name: `SKIP_WAL`, `ASYNC_WAL`, `SYNC_WAL`, `FSYNC_WAL`; `USE_DEFAULT` is what holds without any.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name.trim().to_ascii_uppercase().as_str() {
+            "SKIP_WAL" => Some(Self::Skip),
+            "ASYNC_WAL" => Some(Self::Async),
+            "SYNC_WAL" => Some(Self::Sync),
+            "FSYNC_WAL" => Some(Self::Fsync),
+            "USE_DEFAULT" => Some(Self::default()),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

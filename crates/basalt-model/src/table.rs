@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Durability;
 use crate::index::IndexDescriptor;
 use crate::schema::TableSchema;
 
@@ -174,6 +175,14 @@ impl TableDescriptor {
         self.families.push(family);
         self.families.sort_by(|a, b| a.name.cmp(&b.name));
         self
+    }
+
+    /// The durability of writes that ask for none: HBase's attribute DURABILITY, else that of Phoenix's DISABLE_WAL.
+    pub fn durability(&self) -> Durability {
+        let asked = self.attributes.get("DURABILITY").and_then(|name| Durability::from_name(name));
+        let without_log =
+            self.attributes.get("DISABLE_WAL").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        asked.unwrap_or(if without_log { Durability::Skip } else { Durability::default() })
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use basalt_model::{KeyRange, TableName};
+use basalt_model::{Durability, KeyRange, TableName};
 use basalt_store::{RegionId, Table};
 use basalt_wire::names::{table_of_text, table_text};
 use basalt_wire::region_name::{META_ENCODED, META_REGION, RegionName, table_part};
@@ -64,6 +64,16 @@ impl Region {
             split: Some(false),
             replica_id: Some(0),
         }
+    }
+
+    /// The durability of a write that asks for this one, or for none.
+    pub(crate) fn durability(&self, asked: Option<Durability>) -> Durability {
+        asked.unwrap_or_else(|| self.table.durability())
+    }
+
+    /// The table, for writes that ask for this durability, or for none.
+    pub(crate) fn table_for(&self, asked: Option<Durability>) -> Table {
+        asked.map_or_else(|| self.table.clone(), |durability| self.table.with_durability(durability))
     }
 
     /// An exception unless the row lies in the region.

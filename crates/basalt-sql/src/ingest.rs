@@ -40,6 +40,7 @@ const BATCH_BYTES_MAX: usize = 32 << 20;
 pub(crate) struct RowWriter {
     engine: Engine,
     table: TableId,
+    durability: Durability,
     pending: WriteBatch,
     bulk: Option<Ingest>,
     /// All rows have to go through the log, for an index that allows or refuses each.
@@ -52,7 +53,12 @@ impl RowWriter {
     pub(crate) fn new(engine: Engine, table: TableId, progress: Arc<Progress>) -> Self {
         let unique = |index: &TableDescriptor| index.index.as_ref().is_some_and(|index| index.unique);
         let checked = engine.database().indexes(table).iter().any(|(_, index)| unique(index));
-        Self { engine, table, pending: WriteBatch::new(), bulk: None, checked, rows: 0, progress }
+        // A table that is gone is missed when the rows are written.
+        let durability = engine
+            .database()
+            .table_by_id(table)
+            .map_or_else(|_| Durability::default(), |table| table.durability());
+        Self { engine, table, durability, pending: WriteBatch::new(), bulk: None, checked, rows: 0, progress }
     }
 
     /// Goes over to bulk ingest at once.
@@ -132,7 +138,7 @@ impl RowWriter {
             }
             None if self.pending.is_empty() => {}
             None => {
-                self.engine.database().write(self.pending, Durability::default())?;
+                self.engine.database().write(self.pending, self.durability)?;
             }
         }
         Ok(self.rows)

@@ -34,6 +34,8 @@ pub(crate) struct FamilyTarget {
     factory: Arc<FileFactory>,
     dir: PathBuf,
     options: WriterOptions,
+    /// Row groups that are encoded at once.
+    encoders: usize,
 }
 
 /// A store file being written.
@@ -47,14 +49,21 @@ pub(crate) struct NewFile {
     kept: bool,
 }
 
-/// A thread for each row group that is encoded while the next one gathers.
+/// A thread for each row group that is encoded while the next ones gather.
 #[derive(Debug)]
-struct EncodingThreads(Env);
+struct EncodingThreads {
+    env: Env,
+    most: usize,
+}
 
 impl Background for EncodingThreads {
     fn run(&self, job: Box<dyn FnOnce() + Send>) {
         // Without a thread the job is gone, which its writer notices.
-        let _ = self.0.spawner.spawn("basalt-encode", job);
+        let _ = self.env.spawner.spawn("basalt-encode", job);
+    }
+
+    fn jobs(&self) -> usize {
+        self.most
     }
 }
 
@@ -87,7 +96,7 @@ impl FileFactory {
         self.make_dir(&dir)?;
         let layout = schema.map(|schema| Arc::new(schema.family_layout(&family.name)));
         let options = WriterOptions { with_tags, layout, ..writer_options(family)? };
-        Ok(FamilyTarget { factory: Arc::clone(self), dir, options })
+        Ok(FamilyTarget { factory: Arc::clone(self), dir, options, encoders: 1 })
     }
 
     /// Creates a directory and makes its name durable, and those of the directories above it.
@@ -133,9 +142,14 @@ impl FamilyTarget {
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
         let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false };
         let mut writer = HFileWriter::new(file, options).map_err(|error| new.explain(error))?;
-        writer.encode_in(Arc::new(EncodingThreads(new.env.clone())));
+        writer.encode_in(Arc::new(EncodingThreads { env: new.env.clone(), most: self.encoders }));
         new.writer = Some(writer);
         Ok(new)
+    }
+
+    /// The same place, for a writer that so many threads encode row groups for.
+    pub(crate) fn encoded_by(self, threads: usize) -> Self {
+        Self { encoders: threads, ..self }
     }
 
     /// The same place for files whose cells may have tags.

@@ -28,7 +28,8 @@ mod condition;
 pub struct Table {
     db: Database,
     id: TableId,
-    durability: Durability,
+    /// `None` for the table's own.
+    durability: Option<Durability>,
 }
 
 /// One operation of [`Table::batch`].
@@ -55,7 +56,7 @@ impl Database {
     /// The table of this name, ready for use.
     pub fn open_table(&self, name: &TableName) -> Result<Table> {
         let (id, _) = self.table(name)?;
-        Ok(Table { db: self.clone(), id, durability: Durability::default() })
+        Ok(Table { db: self.clone(), id, durability: None })
     }
 
     /// Changes rows of any tables, all of them or none, in the order given.
@@ -103,10 +104,17 @@ impl Table {
         self.db.table_by_id(self.id)
     }
 
-    /// The same table, with another durability of its writes. Default [`Durability::Sync`].
+    /// The durability of its writes.
+    pub fn durability(&self) -> Durability {
+        // A table that is gone is missed by the write.
+        let own = || self.descriptor().map_or_else(|_| Durability::default(), |table| table.durability());
+        self.durability.unwrap_or_else(own)
+    }
+
+    /// The same table, with another durability of its writes. Default: [`TableDescriptor::durability`].
     #[must_use]
     pub fn with_durability(&self, durability: Durability) -> Self {
-        Self { durability, ..self.clone() }
+        Self { durability: Some(durability), ..self.clone() }
     }
 
     /// What a get finds; an empty row if there is nothing.
@@ -159,10 +167,10 @@ impl Table {
             for change in &changes {
                 change.write_blind(&descriptor, self.id, &mut batch)?;
             }
-            self.db.write(batch, self.durability)?;
+            self.db.write(batch, self.durability())?;
             return Ok(Row::default());
         }
-        let written = self.db.read_modify_write(self.durability, |view| {
+        let written = self.db.read_modify_write(self.durability(), |view| {
             let mut batch = WriteBatch::new();
             let row = change::write_all(&changes, view, self.id, &mut batch)?;
             Ok((batch, row))
@@ -178,7 +186,7 @@ impl Table {
             let found = bytes::Bytes::copy_from_slice(found);
             return Err(Error::OtherRow { expected: check.row.clone(), found });
         }
-        let outcome = self.db.read_modify_write(self.durability, |view| {
+        let outcome = self.db.read_modify_write(self.durability(), |view| {
             let mut batch = WriteBatch::new();
             let Some(seen_at) = condition::holds(check, view, self.id)? else {
                 return Ok((batch, CheckOutcome { applied: false, row: Row::default() }));

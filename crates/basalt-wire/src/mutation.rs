@@ -27,7 +27,7 @@ pub struct Change {
     /// What to do.
     pub mutation: Mutation,
     /// When it is acknowledged.
-    pub durability: Durability,
+    pub durability: Option<Durability>,
     /// Answer with the new cells.
     pub return_results: bool,
     /// Number of the change, unique in its group; 0 for none.
@@ -112,12 +112,13 @@ fn given_value(message: Option<pb::Comparator>) -> Result<Bytes, Exception> {
     }
 }
 
-fn durability(number: &Option<i32>) -> Durability {
-    match number.map(pb::mutation_proto::Durability::try_from) {
-        Some(Ok(pb::mutation_proto::Durability::SkipWal)) => Durability::Skip,
-        Some(Ok(pb::mutation_proto::Durability::AsyncWal)) => Durability::Async,
-        Some(Ok(pb::mutation_proto::Durability::FsyncWal)) => Durability::Fsync,
-        _ => Durability::Sync,
+fn durability(number: &Option<i32>) -> Option<Durability> {
+    match pb::mutation_proto::Durability::try_from((*number)?).ok()? {
+        pb::mutation_proto::Durability::SkipWal => Some(Durability::Skip),
+        pb::mutation_proto::Durability::AsyncWal => Some(Durability::Async),
+        pb::mutation_proto::Durability::SyncWal => Some(Durability::Sync),
+        pb::mutation_proto::Durability::FsyncWal => Some(Durability::Fsync),
+        pb::mutation_proto::Durability::UseDefault => None,
     }
 }
 

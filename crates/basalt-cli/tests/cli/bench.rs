@@ -67,3 +67,17 @@ fn an_index_is_made_used_and_dropped() {
     assert!(ran.out.contains("CREATE LOCAL INDEX") && ran.out.contains("DROP INDEX"), "{}", ran.out);
     assert!(json(&place, "i.json")["figures"].as_array().is_some_and(|figures| figures.len() >= 9));
 }
+
+#[test]
+fn statements_of_one_row_are_timed_call_by_call() {
+    let place = Place::new();
+    let arguments = "bench statements --rows 50 --calls 20 --dir data --json s.json";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    assert!(ran.out.contains("SELECT of one row") && ran.out.contains("ASYNC_WAL"), "{}", ran.out);
+    let figures = json(&place, "s.json");
+    let figures = figures["figures"].as_array().expect("a list");
+    assert_eq!(figures.len(), 4);
+    let took = |figure: &serde_json::Value| figure["p50_us"].as_f64().is_some_and(|micros| micros > 0.0);
+    assert!(figures.iter().all(took), "{figures:?}");
+}

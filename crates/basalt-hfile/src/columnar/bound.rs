@@ -99,11 +99,8 @@ impl Bounds {
     }
 
     /// Of strings, if there are any.
-    pub(super) fn of_texts<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Option<Self> {
-        let mut values = values.into_iter();
-        let first = values.next()?;
-        let (min, max) = values.fold((first, first), |(min, max), value| (min.min(value), max.max(value)));
-        Some(Self { min: Bound::Text(TextBound::of(min)), max: Bound::Text(TextBound::of(max)) })
+    pub(super) fn of_texts(min: &[u8], max: &[u8]) -> Self {
+        Self { min: Bound::Text(TextBound::of(min)), max: Bound::Text(TextBound::of(max)) }
     }
 
     /// True if there is one value only, and it can be told from the bounds.

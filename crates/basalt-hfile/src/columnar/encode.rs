@@ -13,21 +13,24 @@ use super::head::{ALL_CELLS, ColumnHead, Head, Kind};
 use super::ints::Nature;
 use super::key;
 use super::place::Seal;
-use super::section::SectionWriter;
+use super::section::{SectionWriter, seal_sections};
 use super::strings::StringList;
 use crate::compression::Compressor;
 
-/// Appends the payload of a columnar block to `out`: the head, its checksum still zero, and the sections. `seal` is
-/// that of the file, `offset` where the block will lie.
+/// A group of rows as a block, but for the checksums, which bind it to its place in a file.
+#[derive(Debug)]
+pub(crate) struct EncodedGroup {
+    head: Head,
+    sections: Vec<u8>,
+}
+
+/// Encodes a group.
 pub(crate) fn encode(
     group: &Group,
     layout: Option<&FamilyLayout>,
     codec: &mut Option<Compressor>,
-    (seal, offset): (Seal, u64),
-    out: &mut Vec<u8>,
-) {
-    let mut sections =
-        SectionWriter { seal: seal.of_block(offset), codec, out: Vec::new(), entries: Vec::new() };
+) -> EncodedGroup {
+    let mut sections = SectionWriter { codec, out: Vec::new(), entries: Vec::new() };
     let mut key_parts = Vec::new();
     for (number, values) in
         key::split(&group.rows, layout.map_or(&[], |layout| &layout.key)).into_iter().enumerate()
@@ -60,13 +63,27 @@ pub(crate) fn encode(
     }
     let counts = (group.rows.len() as u32, group.cells as u32);
     let head = Head::new(counts, group.family.clone(), key_parts, columns, sections.entries);
-    head.write(out);
-    out.extend_from_slice(&sections.out);
+    EncodedGroup { head, sections: sections.out }
+}
+
+impl EncodedGroup {
+    /// Bytes of the block, about.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.sections.len()
+    }
+
+    /// Appends the block's payload, of which [`seal`] still has to make the head's checksum. `file` is the seal of the file, `offset`
+    /// where the block will lie.
+    pub(crate) fn write(mut self, (file, offset): (Seal, u64), out: &mut Vec<u8>) {
+        seal_sections(&mut self.head.sections, &mut self.sections, file.of_block(offset));
+        self.head.write(out);
+        out.extend_from_slice(&self.sections);
+    }
 }
 
 /// Puts the checksum of its head into a finished block at `offset`.
-pub(crate) fn seal(block: &mut [u8], seal: Seal, offset: u64) {
-    Head::seal(block, seal.of_block(offset));
+pub(crate) fn seal(block: &mut [u8], file: Seal, offset: u64) {
+    Head::seal(block, file.of_block(offset));
 }
 
 impl SectionWriter<'_> {

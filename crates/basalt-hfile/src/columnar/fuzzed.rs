@@ -12,6 +12,7 @@ use super::head::{Head, head_len};
 use super::input::Input;
 use super::ints::{IntScheme, Nature};
 use super::place::Seal;
+use super::section::seal_sections;
 use super::strings::StringList;
 use super::texts::{TextEncoder, TextScheme};
 use crate::block::HEADER_LEN;
@@ -42,36 +43,12 @@ fn reseal(block: &mut [u8]) {
     Head::seal(block, seal);
     let sections_len = block.len().saturating_sub(sections_at + 4);
     let Ok(mut head) = Head::read(&block[..sections_at], len, sections_len, seal) else { return };
-    // A section without bytes has no header, whatever its entry says.
-    for entry in head.sections.iter_mut().filter(|entry| entry.len > 0) {
-        let at = sections_at + entry.offset as usize;
-        let (header, pages) = block[at..at + entry.len as usize].split_at_mut(entry.header_len as usize);
-        reseal_pages(header, pages, entry.offset + entry.header_len, seal);
-        entry.checksum = seal.checksum(entry.offset, header);
-    }
+    seal_sections(&mut head.sections, &mut block[sections_at..], seal);
     let mut again = Vec::new();
     head.write(&mut again);
     if again.len() == len {
         block[HEADER_LEN..sections_at].copy_from_slice(&again);
         Head::seal(block, seal);
-    }
-}
-
-/// Makes the checksums of a section's pages right, which are the end of its header.
-fn reseal_pages(header: &mut [u8], pages: &[u8], position: u32, seal: Seal) {
-    let &[_, _, per_page, _, low, high, ..] = &*header else { return };
-    if per_page == 0 {
-        return;
-    }
-    let count = usize::from(u16::from_le_bytes([low, high])).div_ceil(per_page.into());
-    let Some(from) = header.len().checked_sub(8 * count) else { return };
-    let mut start = 0;
-    for page in header[from..].as_chunks_mut::<8>().0 {
-        let end = u32::from_le_bytes([page[0], page[1], page[2], page[3]]) as usize;
-        let Some(bytes) = pages.get(start..end) else { return };
-        let checksum = seal.checksum(position + start as u32, bytes);
-        page[4..].copy_from_slice(&checksum.to_le_bytes());
-        start = end;
     }
 }
 

@@ -40,7 +40,6 @@ const ONE_STRING: u8 = 16;
 
 /// Sections in the making.
 pub(super) struct SectionWriter<'a> {
-    pub(super) seal: Seal,
     pub(super) codec: &'a mut Option<Compressor>,
     /// All sections so far.
     pub(super) out: Vec<u8>,
@@ -78,15 +77,19 @@ impl SectionWriter<'_> {
     /// Writes a section of strings.
     pub(super) fn texts(&mut self, kind: Kind, subject: u16, vectors: &[StringList]) {
         let values: usize = vectors.iter().map(StringList::len).sum();
-        let all = || vectors.iter().flat_map(StringList::iter);
-        let Some(bounds) = Bounds::of_texts(all()) else { return };
-        let first = all().next().unwrap_or_default();
-        if all().all(|string| string == first) {
+        let extremes: Vec<_> = vectors.iter().map(StringList::extremes).collect();
+        let known = || extremes.iter().flatten();
+        let (Some(min), Some(max)) = (known().map(|(min, _)| min).min(), known().map(|(_, max)| max).max())
+        else {
+            return;
+        };
+        let bounds = Bounds::of_texts(min, max);
+        if min == max {
             if bounds.is_one_value() {
                 return self.entries.push(Entry::without_bytes(kind, subject, values as u32, bounds));
             }
-            let mut params = (first.len() as u32).to_le_bytes().to_vec();
-            params.extend_from_slice(first);
+            let mut params = (min.len() as u32).to_le_bytes().to_vec();
+            params.extend_from_slice(min);
             let encoded = Encoded { scheme: ONE_STRING, params, bytes: vec![], vectors: vec![] };
             return self.section(kind, subject, values, bounds, encoded);
         }
@@ -94,9 +97,9 @@ impl SectionWriter<'_> {
         let mut encoded =
             Encoded { scheme: encoder.scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
         encoder.scheme.write_params(&mut encoded.params);
-        for vector in vectors {
+        for (vector, extremes) in vectors.iter().zip(&extremes) {
             encoder.encode(vector, &mut encoded.bytes);
-            let bounds = Bounds::of_texts(vector.iter()).unwrap_or(Bounds::NO_TEXTS);
+            let bounds = extremes.map_or(Bounds::NO_TEXTS, |(min, max)| Bounds::of_texts(min, max));
             encoded.vectors.push((encoded.bytes.len(), vector.len() as u32, bounds));
         }
         self.section(kind, subject, values, bounds, encoded);
@@ -117,12 +120,10 @@ impl SectionWriter<'_> {
         let header_len = header.len() + 8 * pages.len();
         let mut end = 0;
         for page in &pages {
-            let checksum = self.seal.checksum((start + header_len + end) as u32, page);
             end += page.len();
             header.extend_from_slice(&(end as u32).to_le_bytes());
-            header.extend_from_slice(&checksum.to_le_bytes());
+            header.extend_from_slice(&[0; 4]);
         }
-        let checksum = self.seal.checksum(start as u32, &header);
         self.out.extend_from_slice(&header);
         pages.iter().for_each(|page| self.out.extend_from_slice(page));
         self.entries.push(Entry {
@@ -133,7 +134,7 @@ impl SectionWriter<'_> {
             offset: start as u32,
             len: (self.out.len() - start) as u32,
             header_len: header_len as u32,
-            checksum,
+            checksum: 0,
         });
     }
 
@@ -160,6 +161,36 @@ impl SectionWriter<'_> {
             }
         }
         (0, 1, cut(1).collect())
+    }
+}
+
+/// Makes the checksums of all sections those of their place: of the pages, and of the headers that say so.
+pub(super) fn seal_sections(entries: &mut [Entry], sections: &mut [u8], seal: Seal) {
+    // A section without bytes has no header, whatever its entry says.
+    for entry in entries.iter_mut().filter(|entry| entry.len > 0) {
+        let at = entry.offset as usize;
+        let (header, pages) = sections[at..at + entry.len as usize].split_at_mut(entry.header_len as usize);
+        seal_pages(header, pages, entry.offset + entry.header_len, seal);
+        entry.checksum = seal.checksum(entry.offset, header);
+    }
+}
+
+/// Makes the checksums of a section's pages, which are the end of its header, as far as there are such pages: fuzzers make headers
+/// that say otherwise.
+fn seal_pages(header: &mut [u8], pages: &[u8], position: u32, seal: Seal) {
+    let &[_, _, per_page, _, low, high, ..] = &*header else { return };
+    if per_page == 0 {
+        return;
+    }
+    let count = usize::from(u16::from_le_bytes([low, high])).div_ceil(per_page.into());
+    let Some(from) = header.len().checked_sub(8 * count) else { return };
+    let mut start = 0;
+    for page in header[from..].as_chunks_mut::<8>().0 {
+        let end = u32::from_le_bytes([page[0], page[1], page[2], page[3]]) as usize;
+        let Some(bytes) = pages.get(start..end) else { return };
+        let checksum = seal.checksum(position + start as u32, bytes);
+        page[4..].copy_from_slice(&checksum.to_le_bytes());
+        start = end;
     }
 }
 

@@ -53,6 +53,38 @@ impl StringList {
         list
     }
 
+    /// The first eight bytes of a string as a number that sorts as they do, zeros behind a shorter one.
+    #[inline]
+    pub(super) fn front(&self, index: usize) -> u64 {
+        let (start, len) = (self.start(index) as usize, self.len_of(index).min(8));
+        let front = match self.bytes.get(start..start + 8) {
+            Some(bytes) => u64::from_be_bytes(*bytes.first_chunk().expect("eight bytes")),
+            None => {
+                let mut bytes = [0; 8];
+                bytes[..len].copy_from_slice(&self.bytes[start..start + len]);
+                u64::from_be_bytes(bytes)
+            }
+        };
+        // What follows a short string is another one's.
+        front & (u64::MAX << (64 - 8 * len as u32).min(63) << u32::from(len == 0))
+    }
+
+    /// The smallest and the largest string.
+    pub(super) fn extremes(&self) -> Option<(&[u8], &[u8])> {
+        let (mut min, mut max) = (0, 0);
+        let (mut low, mut high) = (u64::MAX, 0);
+        for index in 0..self.len() {
+            let front = self.front(index);
+            if front <= low && (front < low || self.get(index) < self.get(min)) {
+                (min, low) = (index, front);
+            }
+            if front >= high && (front > high || self.get(index) > self.get(max)) {
+                (max, high) = (index, front);
+            }
+        }
+        (self.len() > 0).then(|| (self.get(min), self.get(max)))
+    }
+
     /// True if a string has no bytes.
     pub(super) fn has_empty(&self) -> bool {
         self.ends.first() == Some(&0) || self.ends.windows(2).any(|pair| pair[0] == pair[1])

@@ -11,9 +11,11 @@
 //!
 //! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use foldhash::fast::FixedState;
 
 use super::frame;
 use super::fsst::{Encoder, SymbolTable};
@@ -89,7 +91,11 @@ impl Dictionary {
 pub(super) struct TextEncoder {
     pub(super) scheme: TextScheme,
     fsst: Option<Encoder>,
+    numbers: Numbers,
 }
+
+/// The number of each string of a dictionary.
+type Numbers = HashMap<Bytes, u32, FixedState>;
 
 impl TextScheme {
     pub(super) fn number(&self) -> u8 {
@@ -258,9 +264,8 @@ impl TextEncoder {
                 encode_lengths(strings, out);
                 strings.iter().for_each(|string| out.extend_from_slice(string));
             }
-            TextScheme::Dictionary(dictionary) => {
-                let codes: Vec<i64> =
-                    strings.iter().map(|string| dictionary.position(string) as i64).collect();
+            TextScheme::Dictionary(_) => {
+                let codes: Vec<i64> = strings.iter().map(|string| self.numbers[string].into()).collect();
                 frame::encode(&codes, out);
             }
             TextScheme::Fsst(_) => {
@@ -295,7 +300,7 @@ fn encode_prefixed(strings: &StringList, out: &mut Vec<u8>) {
 
 /// The schemes worth trying.
 fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> {
-    let without_table = |scheme| TextEncoder { scheme, fsst: None };
+    let without_table = |scheme| TextEncoder { scheme, fsst: None, numbers: Numbers::default() };
     let mut strings = full.iter().flat_map(|vector| vector.iter());
     let width = strings.next().map_or(0, <[u8]>::len);
     let mut encoders = vec![match strings.all(|string| string.len() == width) {
@@ -309,35 +314,36 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
     let bytes: usize = sample.iter().map(|vector| vector.size_bytes()).sum();
     if bytes > 512 {
         let fsst = Encoder::train(sample.iter().flat_map(|vector| vector.iter()));
-        encoders.push(TextEncoder { scheme: TextScheme::Fsst(fsst.table()), fsst: Some(fsst) });
+        let scheme = TextScheme::Fsst(fsst.table());
+        encoders.push(TextEncoder { fsst: Some(fsst), ..without_table(scheme) });
     }
-    let dictionary = Dictionary::try_of(full, sample).map(Arc::new).map(TextScheme::Dictionary);
-    encoders.extend(dictionary.map(without_table));
+    if let Some(dictionary) = Dictionary::try_of(full, sample) {
+        let numbers = dictionary.numbers();
+        let scheme = TextScheme::Dictionary(Arc::new(dictionary));
+        encoders.push(TextEncoder { numbers, ..without_table(scheme) });
+    }
     encoders
 }
 
 impl Dictionary {
     /// The distinct strings, if the sample says that they are few and they are.
     fn try_of(full: &[&StringList], sample: &[&StringList]) -> Option<Self> {
-        let mut distinct: Vec<&[u8]> = sample.iter().flat_map(|vector| vector.iter()).collect();
-        let sampled = distinct.len();
-        distinct.sort_unstable();
-        distinct.dedup();
-        if distinct.is_empty() || distinct.len() * 2 > sampled {
+        let mut known: HashSet<&[u8], FixedState> = sample.iter().flat_map(|vector| vector.iter()).collect();
+        let sampled: usize = sample.iter().map(|vector| vector.len()).sum();
+        if known.is_empty() || known.len() * 2 > sampled {
             return None;
         }
-        for vector in full {
-            let mut fresh: Vec<&[u8]> =
-                vector.iter().filter(|string| distinct.binary_search(string).is_err()).collect();
-            fresh.sort_unstable();
-            fresh.dedup();
-            distinct.extend(fresh);
-            distinct.sort_unstable();
-            let bytes: usize = distinct.iter().map(|string| string.len()).sum();
-            if distinct.len() > DICTIONARY_STRINGS_MAX || bytes > DICTIONARY_BYTES_MAX {
+        let mut bytes: usize = known.iter().map(|string| string.len()).sum();
+        for string in full.iter().flat_map(|vector| vector.iter()) {
+            if known.insert(string) {
+                bytes += string.len();
+            }
+            if known.len() > DICTIONARY_STRINGS_MAX || bytes > DICTIONARY_BYTES_MAX {
                 return None;
             }
         }
+        let mut distinct: Vec<&[u8]> = known.into_iter().collect();
+        distinct.sort_unstable();
         let lengths: Vec<usize> = distinct.iter().map(|string| string.len()).collect();
         let strings = Strings::back_to_back(distinct.concat().into(), 0, &lengths)?;
         Some(Self { bytes: strings.bytes, spans: strings.spans })
@@ -349,14 +355,10 @@ impl Dictionary {
         &self.bytes[start as usize..(start + len) as usize]
     }
 
-    fn position(&self, string: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.spans.len() - 1);
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.get(middle) < string { low = middle + 1 } else { high = middle }
-        }
-        debug_assert_eq!(self.get(low), string);
-        low
+    /// The number of each string.
+    fn numbers(&self) -> Numbers {
+        let bytes = |span: &Span| self.bytes.slice(span.start as usize..(span.start + span.len) as usize);
+        self.spans.iter().map(bytes).zip(0..).collect()
     }
 }
 

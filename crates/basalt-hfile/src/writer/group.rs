@@ -2,10 +2,11 @@
 //! Blocks of COLUMNAR: cells are gathered until they fill a row group, which becomes one columnar block, or, if it
 //! is irregular, blocks written cell by cell.
 //!
-//! Encoding a row group is about half of the work of writing one. A caller that has threads lends them ([`Background`]):
-//! then one group is encoded while the next one gathers. The block is written when the group behind it is full, so that its
-//! place in the file is known all the time: nothing else is written in between.
+//! Encoding a row group is most of the work of writing one. A caller that has threads lends them ([`Background`]): then some groups
+//! are encoded while the next one gathers. They are written in their order, and get their checksums, which depend on the place in
+//! the file, then.
 
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use basalt_model::{CellRef, FamilyLayout};
 use super::{HFileWriter, LastKey};
 use crate::block::{BlockKind, HEADER_LEN};
 use crate::bloom::BloomKind;
-use crate::columnar::{self, COLUMNS_MAX, ColumnBatch, Group, Seal};
+use crate::columnar::{self, COLUMNS_MAX, ColumnBatch, EncodedGroup, Group, Seal};
 use crate::compression::{Compression, Compressor};
 use crate::encoding::raw_cells::raw_cell_len;
 use crate::encoding::{CellStep, Encoding, encoded_len_max};
@@ -27,32 +28,40 @@ use crate::key::FlatKey;
 use crate::options::WriterOptions;
 use crate::varint::vlong_len;
 
+/// Bytes of a block besides its sections, mostly.
+const ROOM: usize = 1 << 14;
+
 /// Threads that a writer may use.
 pub trait Background: Debug + Send + Sync {
     /// Runs a job beside the caller. If it cannot, it drops the job.
     fn run(&self, job: Box<dyn FnOnce() + Send>);
+
+    /// How many jobs may be under way at once, at least one.
+    fn jobs(&self) -> usize;
 }
 
 /// A block that is being encoded.
 struct Pending {
-    /// Where it will lie.
-    offset: u64,
     block_key: Vec<u8>,
     /// Bytes that it will come to, about.
     size_bytes: usize,
-    encoded: Receiver<(Vec<u8>, Option<Compressor>)>,
+    encoded: Receiver<(EncodedGroup, Option<Compressor>)>,
 }
 
 /// The rows gathered so far, and how they are written.
 pub(super) struct GroupWriter {
     group: Group,
     layout: Option<Arc<FamilyLayout>>,
-    codec: Option<Compressor>,
+    codec: Compression,
+    codec_level: Option<i32>,
+    /// Compressors that no job has.
+    compressors: Vec<Compressor>,
     seal: Seal,
     rows_max: usize,
     bytes_max: usize,
     background: Option<Arc<dyn Background>>,
-    pending: Option<Pending>,
+    /// In the order of the file.
+    pending: VecDeque<Pending>,
 }
 
 impl GroupWriter {
@@ -61,29 +70,35 @@ impl GroupWriter {
         if options.encoding != Encoding::Columnar {
             return Ok(None);
         }
-        let codec = match options.compression {
-            Compression::None => None,
-            codec => {
-                let compressor = Compressor::new(codec, options.compression_level);
-                let io = |source| Error::Io { file: "being written".into(), offset: 0, source };
-                Some(compressor.map_err(io)?)
-            }
-        };
         Ok(Some(Self {
             group: Group::new(false),
             layout: options.layout.clone(),
-            codec,
+            codec: options.compression,
+            codec_level: options.compression_level,
+            compressors: Vec::new(),
             seal: Seal::of_file(options.file_number, options.create_time_ms),
             rows_max: options.block_rows as usize,
             bytes_max: options.columnar_bytes(),
             background: None,
-            pending: None,
+            pending: VecDeque::new(),
         }))
     }
 
     /// Bytes that the group will come to, about.
     pub(super) fn size_bytes(&self) -> usize {
-        self.group.size_bytes() / 2 + self.pending.as_ref().map_or(0, |pending| pending.size_bytes)
+        self.group.size_bytes() / 2 + self.pending.iter().map(|pending| pending.size_bytes).sum::<usize>()
+    }
+
+    /// A compressor for a job, if the family has a codec.
+    fn compressor(&mut self) -> Result<Option<Compressor>> {
+        if self.codec == Compression::None {
+            return Ok(None);
+        }
+        if let Some(compressor) = self.compressors.pop() {
+            return Ok(Some(compressor));
+        }
+        let io = |source| Error::Io { file: "being written".into(), offset: 0, source };
+        Compressor::new(self.codec, self.codec_level).map(Some).map_err(io)
     }
 }
 
@@ -173,45 +188,48 @@ impl<W: FileWrite> HFileWriter<W> {
             return Ok(());
         };
         let group = std::mem::replace(&mut writer.group, Group::new(continues));
-        self.write_pending()?;
         if continues || !group.is_regular() {
+            self.write_pending(0)?;
             return self.write_by_cell(&group);
         }
-        let offset = self.sink.offset();
+        let jobs = writer.background.as_ref().map_or(1, |background| background.jobs().max(1));
+        self.write_pending(jobs - 1)?;
         let writer = self.groups.as_mut().expect("the encoding is COLUMNAR");
-        let (seal, layout, mut codec) = (writer.seal, writer.layout.clone(), writer.codec.take());
+        let (layout, mut compressor) = (writer.layout.clone(), writer.compressor()?);
         let (done, encoded) = sync_channel(1);
         let size_bytes = group.size_bytes() / 2;
         let job = move || {
-            let mut block = vec![0; HEADER_LEN];
-            columnar::encode(&group, layout.as_deref(), &mut codec, (seal, offset), &mut block);
+            let encoded = columnar::encode(&group, layout.as_deref(), &mut compressor);
             // A writer that is gone wants no block.
-            let _ = done.send((block, codec));
+            let _ = done.send((encoded, compressor));
         };
         let block_key = std::mem::take(&mut self.block_key);
-        writer.pending = Some(Pending { offset, block_key, size_bytes, encoded });
+        writer.pending.push_back(Pending { block_key, size_bytes, encoded });
         if let Some(background) = &writer.background {
             background.run(Box::new(job));
             return Ok(());
         }
         job();
-        self.write_pending()
+        self.write_pending(0)
     }
 
-    /// Writes the block that is being encoded, if there is one.
-    pub(super) fn write_pending(&mut self) -> Result<()> {
-        let Some(writer) = &mut self.groups else { return Ok(()) };
-        let Some(Pending { offset, block_key, encoded, .. }) = writer.pending.take() else { return Ok(()) };
-        let (mut block, codec) = encoded.recv().map_err(|_| lost())?;
-        writer.codec = codec;
-        let seal = writer.seal;
-        assert_eq!(self.sink.offset(), offset, "nothing is written while a block is encoded");
-        let put_seal = |block: &mut [u8]| columnar::seal(block, seal, offset);
-        let pointer = self.sink.write_sealed_block(BlockKind::ColumnarData, &mut block, put_seal)?;
-        let of_next = std::mem::replace(&mut self.block_key, block_key);
-        self.add_data_block(pointer)?;
-        self.block_key = of_next;
-        self.start_block();
+    /// Writes blocks that are being encoded, the first ones first, until so many are left.
+    pub(super) fn write_pending(&mut self, left: usize) -> Result<()> {
+        while let Some(writer) = self.groups.as_mut().filter(|writer| writer.pending.len() > left) {
+            let Some(Pending { block_key, encoded, .. }) = writer.pending.pop_front() else { break };
+            let (encoded, compressor) = encoded.recv().map_err(|_| lost())?;
+            writer.compressors.extend(compressor);
+            let (seal, offset) = (writer.seal, self.sink.offset());
+            let mut block = Vec::with_capacity(encoded.size_bytes() + ROOM);
+            block.resize(HEADER_LEN, 0);
+            encoded.write((seal, offset), &mut block);
+            let put_seal = |block: &mut [u8]| columnar::seal(block, seal, offset);
+            let pointer = self.sink.write_sealed_block(BlockKind::ColumnarData, &mut block, put_seal)?;
+            let of_next = std::mem::replace(&mut self.block_key, block_key);
+            self.add_data_block(pointer)?;
+            self.block_key = of_next;
+            self.start_block();
+        }
         Ok(())
     }
 

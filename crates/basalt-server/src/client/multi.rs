@@ -172,7 +172,8 @@ impl Multi<'_> {
         condition: Option<pb::Condition>,
     ) -> Result<(bool, basalt_store::Row), Exception> {
         self.node.writes.fetch_add(1, Relaxed);
-        let durability = changes.iter().map(|change| change.durability).max().unwrap_or_default();
+        let durability =
+            changes.iter().map(|change| region.durability(change.durability)).max().unwrap_or_default();
         let table = region.table.with_durability(durability);
         let mutations: Vec<Mutation> = changes.into_iter().map(|change| change.mutation).collect();
         for mutation in &mutations {
@@ -238,7 +239,7 @@ impl Multi<'_> {
             return;
         }
         if is_blind(&change.mutation) {
-            results.durability = results.durability.max(change.durability);
+            results.durability = results.durability.max(region.durability(change.durability));
             results.pending.push((index, change.mutation));
             if results.pending.len() >= TOGETHER_MAX {
                 self.commit(region, results);

@@ -48,7 +48,7 @@ fn under_condition(
 ) -> Result<(bool, Row), Exception> {
     let check = mutation::check_and_mutate(condition, vec![change.mutation])?;
     node.writes.fetch_add(1, Relaxed);
-    let table = region.table.with_durability(change.durability);
+    let table = region.table_for(change.durability);
     let outcome = table.check_and_mutate(&check).map_err(failure::of_store)?;
     Ok((outcome.applied, outcome.row))
 }
@@ -61,7 +61,7 @@ pub(super) fn once(
     change: Change,
 ) -> Result<Row, Exception> {
     node.writes.fetch_add(1, Relaxed);
-    let table = region.table.with_durability(change.durability);
+    let table = region.table_for(change.durability);
     if !answers_with_cells(&change.mutation) {
         return table.mutate_row([change.mutation]).map_err(failure::of_store);
     }

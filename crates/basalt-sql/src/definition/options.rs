@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use basalt_hfile::{BloomKind, Compression, Encoding};
-use basalt_model::FamilyDescriptor;
 use basalt_model::table::{DeleteRule, KeepDeletedCells};
+use basalt_model::{Durability, FamilyDescriptor};
 
 use crate::catalog::DEFAULT_FAMILY_OPTION;
 use crate::dialect::OptionDef;
@@ -25,11 +25,10 @@ const ENCODINGS_OF_HBASE: [&str; 1] = ["PREFIX_TREE"];
 const BLOOMS_OF_HBASE: [&str; 1] = ["ROWPREFIX_FIXED_LENGTH"];
 
 /// Options of Phoenix that change nothing here, and what to know instead.
-const WITHOUT_EFFECT: [(&str, &str); 8] = [
+const WITHOUT_EFFECT: [(&str, &str); 7] = [
     ("SALT_BUCKETS", "rows are not salted; writes do not depend on it"),
     ("IMMUTABLE_ROWS", "rows can be changed"),
     ("IMMUTABLE_STORAGE_SCHEME", "rows are stored one cell per column"),
-    ("DISABLE_WAL", "writes are logged"),
     ("TRANSACTIONAL", "a statement is atomic, transactions of several statements are not supported yet"),
     ("MULTI_TENANT", "tenants are not supported yet"),
     ("STORE_NULLS", "NULL deletes the cell"),
@@ -75,6 +74,15 @@ impl TableOptions {
             "COLUMN_ENCODED_BYTES" => self.qualifier_bytes = Some(qualifier_bytes(value)?),
             DEFAULT_FAMILY_OPTION => {
                 self.default_family = Some(value.to_owned());
+                self.attributes.insert(option.name.clone(), value.to_owned());
+            }
+            "DURABILITY" if Durability::from_name(value).is_none() => {
+                return Err(invalid(option, "SKIP_WAL, ASYNC_WAL, SYNC_WAL, FSYNC_WAL or USE_DEFAULT"));
+            }
+            "DISABLE_WAL" if !["TRUE", "FALSE"].contains(&&*value.to_uppercase()) => {
+                return Err(invalid(option, "TRUE or FALSE"));
+            }
+            "DURABILITY" | "DISABLE_WAL" => {
                 self.attributes.insert(option.name.clone(), value.to_owned());
             }
             _ => match family_option(option, warnings)? {

@@ -13,7 +13,6 @@ use basalt_hfile::CellRun;
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::{TableSchema, WriteBatch};
-use basalt_store::Durability;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
@@ -53,7 +52,8 @@ pub(super) fn write(
     keys = indices.iter().map(|&index| std::mem::take(&mut keys[index])).collect();
     let mut changed = 0;
     let mut failure = None;
-    let written = planning.engine.database().update_rows(table.id, &keys, Durability::default(), |rows| {
+    let durability = table.descriptor.durability();
+    let written = planning.engine.database().update_rows(table.id, &keys, durability, |rows| {
         let mut batch = WriteBatch::new();
         for (&index, row) in indices.iter().zip(&rows) {
             let added = match (&mut updater, row.is_empty()) {

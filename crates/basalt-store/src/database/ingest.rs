@@ -6,6 +6,7 @@
 //! of files; the manifest names the files under these numbers, and then they become visible together with
 //! them. The log is not involved: the files are durable before the manifest names them.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -28,6 +29,9 @@ use crate::version::TableVersion;
 /// Memory for rows that arrive out of order is this share of the database's memory, and at most this much.
 const MEMORY_SHARE: u64 = 8;
 const MEMORY_MAX: u64 = 256 << 20;
+/// Row groups that are encoded get this share, of which each takes about so many bytes.
+const GROUPS_SHARE: u64 = 4;
+const GROUP_MEMORY: u64 = 24 << 20;
 
 impl Database {
     /// Begins a bulk load into a table: no log, no memtable, bounded memory. Nothing is visible before
@@ -47,11 +51,14 @@ impl Database {
         let version = shared.version();
         let found = version.table(table)?;
         let dir = &found.regions.first().expect("a table has a region").dir;
+        let memory_bytes = (shared.options.memory_bytes / MEMORY_SHARE).min(MEMORY_MAX) as usize;
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let encoders = ((shared.options.memory_bytes / GROUPS_SHARE / GROUP_MEMORY) as usize).clamp(1, cores);
         let mut families = Vec::with_capacity(found.descriptor.families.len());
         for family in &found.descriptor.families {
             families.push((family.name.clone(), {
                 let schema = found.descriptor.schema.as_ref();
-                shared.files.target(dir, family, schema, false)?
+                shared.files.target(dir, family, schema, false)?.encoded_by(encoders)
             }));
         }
         let spec = IngestSpec {
@@ -61,7 +68,7 @@ impl Database {
             families,
             timestamp_min: shared.commit.visible_timestamp(),
             timestamp_fixed: build.map(|build| build.timestamp),
-            memory_bytes: (shared.options.memory_bytes / MEMORY_SHARE).min(MEMORY_MAX) as usize,
+            memory_bytes,
             file_bytes_max: FILE_BYTES_MAX,
             bounds: found.regions.iter().skip(1).map(|region| region.range.start.clone()).collect(),
         };

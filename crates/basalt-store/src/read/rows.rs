@@ -222,6 +222,27 @@ impl RowScan {
         self.short && self.decoder().rows_ready() > self.batch_rows / 16
     }
 
+    /// What the bounds say of a vector's rows. Those that cannot pass are left out.
+    fn verdict(&mut self, rows: &GroupRows) -> Result<Verdict> {
+        let explain = |error| rows.explain(error);
+        if let Some(begin) = rows.begins {
+            self.begin_group(&rows.group, begin.rows).map_err(explain)?;
+        }
+        let bound = self.bound.as_ref().expect("the group has begun");
+        let verdict = match bound.verdict {
+            Verdict::Some => bound.predicate.of_vector(&rows.group, rows.vector).map_err(explain)?,
+            Verdict::All => return Ok(Verdict::All),
+            Verdict::None => {
+                self.skip_group(rows.rows.len());
+                return Ok(Verdict::None);
+            }
+        };
+        if verdict == Verdict::None {
+            self.counters().rows_skipped.fetch_add(rows.rows.len() as u64, Relaxed);
+        }
+        Ok(verdict)
+    }
+
     /// Takes the rows of a vector that pass; false if rows of the other kind must go first.
     fn push_rows(&mut self, rows: &GroupRows) -> Result<bool> {
         let explain = |error| rows.explain(error);
@@ -229,26 +250,11 @@ impl RowScan {
         let mut wanted = Mask::of_range(of_vector.clone());
         let mut all = true;
         if self.condition.is_some() {
-            if let Some(begin) = *begins {
-                self.begin_group(group, begin.rows).map_err(explain)?;
-            }
-            let bound = self.bound.as_ref().expect("the group has begun");
-            all = match bound.verdict {
-                Verdict::None => {
-                    self.skip_group(of_vector.len());
-                    return Ok(true);
-                }
-                Verdict::All => true,
-                Verdict::Some => match bound.predicate.of_vector(group, *vector).map_err(explain)? {
-                    Verdict::None => {
-                        self.counters().rows_skipped.fetch_add(of_vector.len() as u64, Relaxed);
-                        return Ok(true);
-                    }
-                    Verdict::All => true,
-                    Verdict::Some => false,
-                },
+            all = match self.verdict(rows)? {
+                Verdict::None => return Ok(true),
+                verdict => verdict == Verdict::All,
             };
-            let is_exact = bound.is_exact;
+            let is_exact = self.bound.as_ref().is_some_and(|bound| bound.is_exact);
             if !self.turn(is_exact)? {
                 return Ok(false);
             }

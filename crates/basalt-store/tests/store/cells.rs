@@ -25,6 +25,28 @@ fn plain() -> Table {
     table(&SimStorage::new(1), &[FamilyDescriptor::new("f"), FamilyDescriptor::new("g")])
 }
 
+#[test]
+fn writes_that_ask_for_no_durability_get_that_of_their_table() {
+    let storage = SimStorage::new(1);
+    let db = open(&storage).unwrap();
+    for (name, attribute) in [("LOGGED", None), ("SKIPPED", Some("SKIP_WAL"))] {
+        let mut descriptor = descriptor(name, &["f"]);
+        descriptor.attributes.extend(attribute.map(|value| ("DURABILITY".to_owned(), value.to_owned())));
+        db.create_table(descriptor).unwrap();
+    }
+    let open_table = |db: &Database, name: &str| db.open_table(&TableName::in_default(name)).unwrap();
+    let (logged, skipped) = (open_table(&db, "LOGGED"), open_table(&db, "SKIPPED"));
+    assert_eq!((logged.durability(), skipped.durability()), (Durability::Sync, Durability::Skip));
+    skipped.put(Put::new("a").add("f", "q", "lost")).unwrap();
+    logged.put(Put::new("a").add("f", "q", "kept")).unwrap();
+    skipped.with_durability(Durability::Sync).put(Put::new("b").add("f", "q", "kept")).unwrap();
+    drop((logged, skipped, db));
+    let db = open(&storage.power_loss()).unwrap();
+    let found =
+        |name: &str, row: &'static str| !open_table(&db, name).get(&Get::new(row)).unwrap().is_empty();
+    assert!(found("LOGGED", "a") && !found("SKIPPED", "a") && found("SKIPPED", "b"));
+}
+
 /// `row f:q@timestamp=value …`, one text per result.
 fn text(row: &Row) -> String {
     let mut line = String::from_utf8(row.key().to_vec()).unwrap();

@@ -25,7 +25,7 @@ pub(super) fn call(
             return Err(Exception::refused("only puts and deletes of several rows can be made together"));
         }
         region.check_row(change.mutation.row())?;
-        durability = durability.max(change.durability);
+        durability = durability.max(region.durability(change.durability));
         changes.push(change.mutation);
     }
     let processed = match <[pb::Condition; 1]>::try_from(request.condition) {
