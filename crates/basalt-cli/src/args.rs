@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use basalt_files::{Format, Options};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::output::OutputFormat;
@@ -304,6 +305,41 @@ pub(crate) enum OnError {
     Skip,
     /// Leave it out and write it with the reason to this file.
     Reject(PathBuf),
+}
+
+impl From<InputFormat> for Format {
+    fn from(format: InputFormat) -> Self {
+        match format {
+            InputFormat::Csv => Self::Csv,
+            InputFormat::Tsv => Self::Tsv,
+            InputFormat::Tbl => Self::Tbl,
+            InputFormat::Jsonl => Self::Jsonl,
+            InputFormat::Parquet => Self::Parquet,
+            InputFormat::Arrow => Self::Arrow,
+        }
+    }
+}
+
+impl From<Header> for basalt_files::Header {
+    fn from(header: Header) -> Self {
+        match header {
+            Header::Auto => Self::Auto,
+            Header::Yes => Self::Yes,
+            Header::No => Self::No,
+        }
+    }
+}
+
+impl LoadArgs {
+    /// How the files are to be read.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            format: self.format.map(Format::from),
+            delimiter: self.delimiter,
+            header: self.header.into(),
+            some_columns: false,
+        }
+    }
 }
 
 impl FromStr for OnError {

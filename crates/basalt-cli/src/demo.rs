@@ -11,15 +11,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use basalt_files::{Format, Options};
 use serde_json::{Value, json};
 
-use crate::args::{DemoArgs, Header, InputFormat, OnError, Shared, TpchFormat};
+use crate::args::{DemoArgs, OnError, Shared, TpchFormat};
+use crate::bad_rows::BadRows;
 use crate::connection::Connection;
 use crate::failure::{Failure, Result};
 use crate::load::{create_table, load};
 use crate::output::{grouped, render};
 use crate::progress::{duration, short};
-use crate::source::{BadRows, Options};
 use crate::statement::{Measured, Until, measure, terminal_width};
 use crate::tpch::{self, Table};
 
@@ -128,7 +129,7 @@ fn load_once(
     shared: &Shared,
 ) -> Result<Option<LoadFigures>> {
     let file = tpch::path_of(dir, table, TpchFormat::Parquet);
-    let options = Options { format: Some(InputFormat::Parquet), delimiter: None, header: Header::Auto };
+    let options = Options { format: Some(Format::Parquet), ..Options::default() };
     let exists = crate::load::find_table(connection, table.name()).is_ok();
     if exists && measure(connection, &format!("SELECT * FROM {} LIMIT 1", table.name()), Until::End)?.rows > 0
     {

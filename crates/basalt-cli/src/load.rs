@@ -18,13 +18,14 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use arrow::record_batch::RecordBatch;
 use basalt::{BulkLoad, Progress, RowRefusal, TableDescriptor, TableName};
+use basalt_files::{Options, Target, json_row, open, total_bytes};
 
 use crate::args::{LoadArgs, Shared};
+use crate::bad_rows::BadRows;
 use crate::connection::{Connection, interrupted};
 use crate::failure::{Failure, Result};
-use crate::output::{grouped, json_row};
+use crate::output::grouped;
 use crate::progress::{Bar, Reading, duration, short, size};
-use crate::source::{self, BadRows, Options, Target};
 use crate::statement;
 
 pub(crate) use create::create_table;
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &LoadArgs, shared: &Shared) -> Result<()> {
     let shared =
         Shared { memory: shared.memory.or(Some(crate::args::ByteSize(MEMORY_BYTES))), ..shared.clone() };
     let connection = Connection::open(Some(&args.db), &shared)?;
-    let options = Options { format: args.format, delimiter: args.delimiter, header: args.header };
+    let options = args.options();
     if args.create {
         create_table(&connection, &args.table, &args.files[0], &args.primary_key, &options)?;
     }
@@ -147,7 +148,7 @@ fn bar(
     read: &Arc<AtomicU64>,
     progress: &Arc<Progress>,
 ) -> Bar {
-    let (read, progress, total) = (Arc::clone(read), Arc::clone(progress), source::total_bytes(files));
+    let (read, progress, total) = (Arc::clone(read), Arc::clone(progress), total_bytes(files));
     Bar::start(quiet, move || {
         let now = progress.read();
         let bytes = read.load(Ordering::Relaxed);
@@ -188,7 +189,7 @@ fn decode(
     send: &SyncSender<Piece>,
 ) -> anyhow::Result<()> {
     for path in files {
-        let mut source = source::open(path, options, target, Arc::clone(&read))?;
+        let mut source = open(path, options, target, Arc::clone(&read))?;
         let columns = source.columns().iter().map(|&i| target.columns[i].name.clone()).collect();
         if send.send(Piece::Columns(columns)).is_err() {
             return Ok(());

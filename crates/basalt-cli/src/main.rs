@@ -2,6 +2,7 @@
 //! The `basalt` binary. This file reads the command line and hands over; each command has a module of its own.
 
 mod args;
+mod bad_rows;
 mod bench;
 mod check;
 mod connection;
@@ -14,7 +15,6 @@ mod processor;
 mod progress;
 mod serve;
 mod shell;
-mod source;
 mod sql;
 mod statement;
 mod tpch;

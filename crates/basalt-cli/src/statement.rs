@@ -302,6 +302,7 @@ fn changed_line(verb: &str, rows: u64) -> String {
     let done = match verb {
         "UPSERT" => "upserted",
         "DELETE" => "deleted",
+        "COPY" => "copied",
         "CREATE INDEX" | "ALTER INDEX" => "indexed",
         _ => "changed",
     };

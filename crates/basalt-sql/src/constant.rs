@@ -37,7 +37,17 @@ pub(crate) fn evaluate(planning: &Planning, expr: SqlExpr) -> Result<ScalarValue
     if planned.exists(varies).unwrap_or(true) {
         return Err(SqlError::statement("the value must be a constant, the same for each row and moment"));
     }
-    let compiled = planning.compile(planned, &empty)?;
+    value_of(planning, planned)
+}
+
+/// The value that an expression without columns has in this statement.
+pub(crate) fn evaluate_now(planning: &Planning, expr: SqlExpr) -> Result<ScalarValue, SqlError> {
+    let planned = planning.expression(expr, &DFSchema::empty())?;
+    value_of(planning, planned)
+}
+
+fn value_of(planning: &Planning, planned: Expr) -> Result<ScalarValue, SqlError> {
+    let compiled = planning.compile(planned, &DFSchema::empty())?;
     let value = compiled.evaluate(&one_row()?).and_then(|value| value.into_array(1));
     value.and_then(|value| ScalarValue::try_from_array(&value, 0)).map_err(|error| planning.error(error))
 }

@@ -12,10 +12,12 @@
 //!                                                -> CREATE, DROP:    [definition] [view] [types]
 //!                                                -> ALTER:           [alter]
 //!                                                -> .. INDEX:        [index]
+//!                                                -> COPY:            [copy]
 //! ```
 
 mod alter;
 mod change;
+mod copy;
 mod cursor;
 mod definition;
 mod dynamic;
@@ -30,6 +32,7 @@ mod types;
 mod view;
 mod written;
 
+pub(crate) use copy::{Copy, CopyFrom};
 pub(crate) use dynamic::definitions as dynamic_columns;
 pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
 pub(crate) use merge::{Merge, MergeAction, MergeClause};
@@ -86,6 +89,10 @@ impl Dialect for PhoenixDialect {
         true
     }
 
+    fn supports_table_versioning(&self) -> bool {
+        true
+    }
+
     fn supports_window_clause_named_window_reference(&self) -> bool {
         true
     }
@@ -139,6 +146,9 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("MERGE") {
         return merge::parse_merge(parser);
     }
+    if parser.accept("COPY") {
+        return copy::parse_copy(parser);
+    }
     if parser.accept("CREATE") {
         return definition::parse_create(parser);
     }
@@ -177,7 +187,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
         return Ok(Statement::Query(parse_query(parser)?));
     }
     parser.expected(
-        "SELECT, UPSERT, UPDATE, DELETE, MERGE, TRUNCATE, CREATE, ALTER, DROP, USE, EXPLAIN, SHOW or DESCRIBE",
+        "SELECT, UPSERT, UPDATE, DELETE, MERGE, COPY, TRUNCATE, CREATE, ALTER, DROP, USE, EXPLAIN, SHOW or DESCRIBE",
         parser.peek_token(),
     )
 }

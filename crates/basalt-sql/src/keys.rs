@@ -58,6 +58,17 @@ impl KeyAccess {
     pub(crate) fn full() -> Self {
         Self { access: Access::Full, bounds: String::new() }
     }
+
+    /// The same rows, reached as ranges of one row each where they would be looked up by their keys.
+    pub(crate) fn as_ranges(self) -> Self {
+        match self.access {
+            Access::Points(keys) => {
+                let ranges = keys.into_iter().map(KeyRange::point).collect();
+                Self { access: Access::Ranges(ranges), bounds: self.bounds }
+            }
+            _ => self,
+        }
+    }
 }
 
 /// The access that the conjunction of `filters` leaves.

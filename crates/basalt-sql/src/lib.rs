@@ -16,12 +16,14 @@
 mod catalog;
 mod coerce;
 mod constant;
+mod copy;
 mod definition;
 mod delete;
 mod dialect;
 mod engine;
 mod error;
 mod explain;
+mod file_table;
 mod functions;
 mod hints;
 mod index;

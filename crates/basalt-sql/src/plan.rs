@@ -11,6 +11,7 @@ mod labels;
 mod listings;
 mod membership;
 mod phrases;
+mod sources;
 mod titles;
 mod types;
 mod views;
@@ -43,6 +44,7 @@ use crate::definition;
 use crate::dialect::{ColumnDef, Name, TokenMap};
 use crate::engine::Engine;
 use crate::error::SqlError;
+use crate::file_table::FileTable;
 use crate::functions;
 use crate::hints::IndexHints;
 use crate::index;
@@ -66,7 +68,10 @@ pub(crate) struct Planning {
     pub(crate) schema: Option<String>,
     /// Which indexes the statement wants to read.
     pub(crate) index_hints: IndexHints,
+    /// What the statement has to say besides its answer.
+    pub(crate) warnings: Arc<Mutex<Vec<String>>>,
     tokens: TokenMap,
+    files: Mutex<HashMap<String, Arc<FileTable>>>,
     tables: Mutex<HashMap<TableName, Arc<BasaltTable>>>,
     functions: HashMap<&'static str, Arc<ScalarUDF>>,
     types: Arc<PhoenixTypes>,
@@ -94,7 +99,9 @@ impl Planning {
             currents,
             schema: None,
             index_hints: IndexHints::default(),
+            warnings: Arc::default(),
             tokens,
+            files: Mutex::default(),
             tables: Mutex::default(),
             functions: own,
             types: Arc::new(PhoenixTypes),
@@ -106,8 +113,12 @@ impl Planning {
         if let Some(table) = self.tables.lock().get(name) {
             return Ok(Arc::clone(table));
         }
-        let (own, dynamic) = dynamic::split(name)?;
-        let table = self.open(&own, &dynamic)?;
+        let (table, moment) = sources::moment_of(name);
+        let (own, dynamic) = dynamic::split(&table)?;
+        let table = match moment {
+            None => self.open(&own, &dynamic)?,
+            Some(moment) => self.open_as_of(&own, &dynamic, moment)?,
+        };
         self.tables.lock().insert(name.clone(), Arc::clone(&table));
         Ok(table)
     }
@@ -122,6 +133,28 @@ impl Planning {
     }
 
     fn open(&self, name: &TableName, dynamic: &[ColumnDef]) -> Result<Arc<BasaltTable>, SqlError> {
+        let table = Arc::new(self.open_plain(name, dynamic)?);
+        let indexes = index::usable(self, &table)?;
+        Ok(if indexes.is_empty() { table } else { Arc::new(table.with_indexes(indexes, &self.index_hints)) })
+    }
+
+    /// A table as it was. Its indexes are those of now, so none is read.
+    fn open_as_of(
+        &self,
+        name: &TableName,
+        dynamic: &[ColumnDef],
+        moment: i64,
+    ) -> Result<Arc<BasaltTable>, SqlError> {
+        let table = self.open_plain(name, dynamic)?.as_of(moment);
+        if table.descriptor.families.iter().any(|family| family.versions_max == 1) {
+            self.warnings.lock().push(format!(
+                "table {name} keeps one version of a value: what was overwritten since then may be missing; CREATE or ALTER TABLE .. VERSIONS = n keeps more"
+            ));
+        }
+        Ok(Arc::new(table))
+    }
+
+    fn open_plain(&self, name: &TableName, dynamic: &[ColumnDef]) -> Result<BasaltTable, SqlError> {
         let relation = catalog::find(self.engine.database(), name)
             .map_err(|error| error.at(self.tokens.find(&name.name)))?;
         let relation = definition::with_dynamic(relation, dynamic)?;
@@ -131,9 +164,18 @@ impl Planning {
             relation,
             Arc::clone(&self.progress),
         );
-        let table = Arc::new(table.ok_or_else(|| catalog::without_columns(name))?);
-        let indexes = index::usable(self, &table)?;
-        Ok(if indexes.is_empty() { table } else { Arc::new(table.with_indexes(indexes, &self.index_hints)) })
+        table.ok_or_else(|| catalog::without_columns(name))
+    }
+
+    /// The file at this path, as the statement found it first.
+    fn file(&self, path: &str) -> Result<Arc<FileTable>, SqlError> {
+        if let Some(file) = self.files.lock().get(path) {
+            return Ok(Arc::clone(file));
+        }
+        let opened = FileTable::open(path, Arc::clone(&self.progress));
+        let file = Arc::new(opened.map_err(|error| error.at(self.tokens.find_file(path)))?);
+        self.files.lock().insert(path.to_owned(), Arc::clone(&file));
+        Ok(file)
     }
 
     /// An error if the condition of a view that is about to be made has no meaning.
@@ -150,6 +192,7 @@ impl Planning {
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
         dynamic::rewrite(&mut query);
+        sources::rewrite(&mut query, self)?;
         phrases::rewrite(&mut query);
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
@@ -160,6 +203,7 @@ impl Planning {
 
     /// An expression over the columns of `schema`.
     pub(crate) fn expression(&self, mut expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
+        sources::rewrite(&mut expr, self)?;
         phrases::rewrite_expr(&mut expr);
         basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
     }
@@ -222,6 +266,9 @@ impl Planning {
 
 impl ContextProvider for Planning {
     fn get_table_source(&self, name: TableReference) -> PlanResult<Arc<dyn TableSource>> {
+        if let Some(path) = sources::path_of(name.table()) {
+            return Ok(provider_as_source(self.file(path)?));
+        }
         let table_name = self.table_name(&name);
         if let Some(listing) = listings::find(self, &table_name)? {
             return Ok(provider_as_source(listing));

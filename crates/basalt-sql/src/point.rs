@@ -206,6 +206,8 @@ fn table_of<'a>(from: &'a TableWithJoins, schema: Option<&str>) -> Option<(Table
         return None;
     };
     let (schema, name) = match parts.as_slice() {
+        // A file.
+        [ObjectNamePart::Identifier(name)] if name.quote_style == Some('\'') => return None,
         [ObjectNamePart::Identifier(name)] => (schema.unwrap_or(DEFAULT_NAMESPACE), name),
         [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)] => {
             (schema.value.as_str(), name)

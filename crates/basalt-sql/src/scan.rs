@@ -54,6 +54,8 @@ pub(crate) struct BasaltTable {
     rules: Option<(TableName, Arc<ViewRules>)>,
     schema: SchemaRef,
     snapshot: Snapshot,
+    /// Rows are as they were at this moment, in milliseconds since 1970.
+    as_of_ms: Option<i64>,
     rows_estimate: u64,
     /// Rows, where the files know it for sure.
     rows_exact: Option<u64>,
@@ -82,6 +84,7 @@ impl BasaltTable {
             rules,
             schema,
             snapshot,
+            as_of_ms: None,
             rows_estimate,
             rows_exact,
             progress,
@@ -98,12 +101,18 @@ impl BasaltTable {
             rules: self.rules.clone(),
             schema: Arc::clone(&self.schema),
             snapshot: self.snapshot.clone(),
+            as_of_ms: self.as_of_ms,
             rows_estimate: self.rows_estimate,
             rows_exact: self.rows_exact,
             progress: Arc::clone(&self.progress),
             indexes,
             hints: hints.clone(),
         }
+    }
+
+    /// The same table as it was at a moment, in milliseconds since 1970.
+    pub(crate) fn as_of(self, moment: i64) -> Self {
+        Self { as_of_ms: Some(moment), rows_exact: None, ..self }
     }
 
     /// The name of the table or view.
@@ -136,7 +145,9 @@ impl BasaltTable {
 
     /// The access that these filters leave.
     pub(crate) fn access(&self, filters: &[Expr]) -> KeyAccess {
-        keys::access(self.table_schema(), filters)
+        let access = keys::access(self.table_schema(), filters);
+        // Lookups of single rows know no past.
+        if self.as_of_ms.is_some() { access.as_ranges() } else { access }
     }
 
     /// The columns of a projection as batches have them.
@@ -183,6 +194,7 @@ impl BasaltTable {
             id: self.id,
             descriptor: Arc::clone(&self.descriptor),
             snapshot: self.snapshot.clone(),
+            as_of_ms: self.as_of_ms,
             columns,
             schema: self.projected(projection)?,
             access,

@@ -14,9 +14,10 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use crate::catalog;
+use crate::copy;
 use crate::definition;
 use crate::delete;
-use crate::dialect::{self, CreateSequence, CreateTable, Name, Parsed, Statement, TokenMap};
+use crate::dialect::{self, Copy, CreateSequence, CreateTable, Name, Parsed, Statement, TokenMap};
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
 use crate::explain::{self, Form};
@@ -38,7 +39,7 @@ use crate::upsert;
 pub struct Session {
     engine: Engine,
     progress: Mutex<Arc<Progress>>,
-    warnings: Mutex<Vec<String>>,
+    warnings: Arc<Mutex<Vec<String>>>,
     currents: Currents,
     /// What USE said.
     schema: Mutex<Option<String>>,
@@ -50,7 +51,7 @@ impl Session {
         Self {
             engine,
             progress: Mutex::default(),
-            warnings: Mutex::default(),
+            warnings: Arc::default(),
             currents: Currents::default(),
             schema: Mutex::default(),
             timeout: Mutex::default(),
@@ -159,6 +160,7 @@ impl Session {
                 let rows = merge::merge(&self.planning(tokens, hints), *merge).await?;
                 Ok(Outcome::Count { verb: "MERGE", rows })
             }
+            Statement::Copy(copy) => self.copy(*copy, tokens, hints).await,
             Statement::Explain { form, statement } => self.explain(*statement, tokens, hints, form).await,
             Statement::Use { schema } => {
                 if let Some(schema) = &schema {
@@ -177,6 +179,25 @@ impl Session {
             | Statement::UpdateStatistics { .. }) => self.show(&listing, &tokens),
             definition => self.define(definition, tokens).await,
         }
+    }
+
+    async fn copy(&self, copy: Copy, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
+        let planning = self.planning(tokens, hints);
+        let rows = match copy {
+            Copy::From(copy) => copy::from_file(&planning, &copy).await?,
+            Copy::To(copy) => {
+                let writing = copy::writing(&copy.options)?;
+                let position = planning.tokens().find_file(&copy.file);
+                let titles = Titles::of(&copy.query);
+                let plan = planning.query(*copy.query)?;
+                let Outcome::Rows(rows) = self.query(planning, plan, &titles).await? else {
+                    return Err(SqlError::internal("a query of COPY answers no rows"));
+                };
+                let written = copy::to_file(rows, &copy.file, &writing, &self.progress()).await;
+                written.map_err(|error| error.at(position))?
+            }
+        };
+        Ok(Outcome::Count { verb: "COPY", rows })
     }
 
     async fn create_from_query(
@@ -266,6 +287,7 @@ impl Session {
         planning.state.config_mut().options_mut().optimizer.prefer_hash_join = !hints.sort_merge_join;
         planning.index_hints = hints.indexes.clone();
         planning.schema = self.schema.lock().clone();
+        planning.warnings = Arc::clone(&self.warnings);
         planning
     }
 

@@ -23,7 +23,7 @@ use crate::scan::BasaltTable;
 
 /// Runs the statement; returns the number of rows.
 pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64, SqlError> {
-    let table = open(planning, &statement)?;
+    let table = open(planning, &statement.table, statement.columns.as_deref())?;
     table.fixed_columns()?;
     match statement.source {
         UpsertSource::Values(rows) => {
@@ -46,9 +46,12 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64
 }
 
 /// The table, with the dynamic columns of the statement.
-fn open(planning: &Planning, statement: &Upsert) -> Result<Arc<BasaltTable>, SqlError> {
-    let listed = statement.columns.iter().flatten();
-    let dynamic = listed.filter_map(|column| {
+pub(crate) fn open(
+    planning: &Planning,
+    name: &Name,
+    listed: Option<&[UpsertColumn]>,
+) -> Result<Arc<BasaltTable>, SqlError> {
+    let dynamic = listed.into_iter().flatten().filter_map(|column| {
         let sql_type = column.dynamic?;
         Some(ColumnDef {
             name: column.name.clone(),
@@ -58,12 +61,12 @@ fn open(planning: &Planning, statement: &Upsert) -> Result<Arc<BasaltTable>, Sql
             default: None,
         })
     });
-    planning.extended(&statement.table.table(), &dynamic.collect::<Vec<_>>())
+    planning.extended(&name.table(), &dynamic.collect::<Vec<_>>())
 }
 
 /// The plan of an UPSERT SELECT, for EXPLAIN.
 pub(crate) fn plan(planning: &Planning, statement: &Upsert) -> Result<Option<LogicalPlan>, SqlError> {
-    let table = open(planning, statement)?;
+    let table = open(planning, &statement.table, statement.columns.as_deref())?;
     let (width, plan) = match &statement.source {
         UpsertSource::Values(rows) => (rows.first().map_or(0, Vec::len), None),
         UpsertSource::Query(query) => {
@@ -76,7 +79,7 @@ pub(crate) fn plan(planning: &Planning, statement: &Upsert) -> Result<Option<Log
 }
 
 /// A query could give any value to a column that a view fixes.
-fn refuse_fixed(table: &BasaltTable, columns: &[ColumnRef]) -> Result<(), SqlError> {
+pub(crate) fn refuse_fixed(table: &BasaltTable, columns: &[ColumnRef]) -> Result<(), SqlError> {
     let schema = table.table_schema();
     for (name, value) in table.fixed_columns()? {
         let column = find_column(schema, name.schema.as_deref(), &name.name)?;
@@ -85,6 +88,17 @@ fn refuse_fixed(table: &BasaltTable, columns: &[ColumnRef]) -> Result<(), SqlErr
         }
     }
     Ok(())
+}
+
+/// All columns in declared order but those that a view fixes.
+pub(crate) fn free_columns(table: &BasaltTable) -> Result<Vec<ColumnRef>, SqlError> {
+    let schema = table.table_schema();
+    let mut columns = schema.declared_order().to_vec();
+    for (name, _) in table.fixed_columns()? {
+        let fixed = find_column(schema, name.schema.as_deref(), &name.name)?;
+        columns.retain(|column| *column != fixed);
+    }
+    Ok(columns)
 }
 
 /// The error of another value for a column that a view fixes.

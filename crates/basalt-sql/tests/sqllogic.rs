@@ -3,7 +3,7 @@
 //!
 //! `query` compares rows; NULL is written `NULL`, the empty text `(empty)`, and `rowsort` sorts before comparing.
 //! `statement error <pattern>` matches the whole message; the code comes first, e.g. `1012 table X does not exist`.
-//! `reopen` as a statement closes the database and opens it again.
+//! `reopen` as a statement closes the database and opens it again. `{dir}` in a statement is a directory for its files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -62,8 +62,9 @@ impl AsyncDB for Connection {
             self.session = Self::open(&self.directory)?.session;
             return Ok(DBOutput::StatementComplete(0));
         }
+        let files = self.directory.parent().expect("beside the database").display().to_string();
         let session = self.session.as_ref().expect("open");
-        match session.execute(sql).await? {
+        match session.execute(&sql.replace("{dir}", &files)).await? {
             Outcome::Rows(mut stream) => {
                 let width = stream.schema().fields().len();
                 let mut rows = vec![];

@@ -35,13 +35,22 @@ pub struct ScanOptions {
     pub families: Option<Vec<String>>,
     /// Versions wanted per column, at most as many as the family keeps. Default 1.
     pub versions: u32,
+    /// Only cells of this moment and before, in milliseconds since 1970; rows are as they were then, as far as versions and
+    /// deleted cells are kept. `None` for all. Default `None`.
+    pub as_of_ms: Option<i64>,
     /// What goes into the cache. Default: all; less for scans larger than the cache.
     pub keep: Keep,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { ranges: vec![KeyRange::all()], families: None, versions: 1, keep: Keep::Decoded }
+        Self {
+            ranges: vec![KeyRange::all()],
+            families: None,
+            versions: 1,
+            as_of_ms: None,
+            keep: Keep::Decoded,
+        }
     }
 }
 
@@ -86,7 +95,7 @@ impl Snapshot {
             true => Keep::Decoded,
             false => Keep::Stored,
         };
-        let options = ScanOptions { ranges, families, versions: 1, keep };
+        let options = ScanOptions { ranges, families, versions: 1, as_of_ms: request.as_of_ms, keep };
         let cells = self.scan(table, &options)?;
         let name = self.version.table(table)?.descriptor.name.to_string();
         Ok(RowScan::new(cells, Arc::clone(schema), request, name.into()))

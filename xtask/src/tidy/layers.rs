@@ -12,6 +12,7 @@ use serde_json::Value;
 const LAYERS: &[&str] = &[
     "basalt-model",
     "basalt-hfile",
+    "basalt-files",
     "basalt-store",
     "basalt-sql-planner",
     "basalt-sql-operators",
@@ -27,6 +28,7 @@ const LAYERS: &[&str] = &[
 const UNREACHABLE: &[(&str, &[&str])] = &[
     ("basalt-model", &["arrow", "parquet", "datafusion", "tokio", "tonic"]),
     ("basalt-hfile", &["parquet", "datafusion", "tokio", "tonic"]),
+    ("basalt-files", &["datafusion", "tokio", "tonic", "basalt-store"]),
     ("basalt-store", &["parquet", "datafusion", "tokio", "tonic"]),
     ("basalt-sql-operators", &["tonic", "basalt-store"]),
     ("basalt-sql", &["tonic"]),

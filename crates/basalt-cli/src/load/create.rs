@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use basalt_files::{Format, Inferred, Options, has_names, infer, of_schema, shown};
 
 use crate::args::LoadArgs;
 use crate::connection::Connection;
 use crate::failure::{Failure, Result};
-use crate::source::{Inferred, Options, has_names, infer};
 use crate::statement::failure;
+use crate::tpch::Table;
 
 /// Creates `table` with the columns of the file, the named ones being the primary key.
 pub(crate) fn create_table(
@@ -20,7 +21,7 @@ pub(crate) fn create_table(
     key: &[String],
     options: &Options,
 ) -> Result<()> {
-    let columns = in_key_order(infer(file, options)?, key, || has_names(file, options))?;
+    let columns = in_key_order(columns_of(file, options)?, key, || Ok(has_names(file, options)?))?;
     let text = statement(table, &columns, key)?;
     let (session, sql) = (Arc::clone(&connection.session), text.clone());
     let outcome = connection.interruptible(async move { session.execute(&sql).await });
@@ -28,6 +29,21 @@ pub(crate) fn create_table(
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(failure(error, &text, 0)),
         Err(interrupt) => Err(Failure::cancelled(interrupt.exit_code())),
+    }
+}
+
+/// The columns of a file. A `.tbl` file has no names: those of the TPC-H table are taken that it is named after.
+fn columns_of(file: &Path, options: &Options) -> anyhow::Result<Vec<Inferred>> {
+    if options.format_of(file)? != Format::Tbl {
+        return Ok(infer(file, options)?);
+    }
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    match Table::by_file_stem(&stem) {
+        Some(table) => Ok(of_schema(&table.arrow_schema())?),
+        None => Err(anyhow!(
+            "{} has no names of columns and is not named after a TPC-H table; create the table first",
+            shown(file)
+        )),
     }
 }
 
@@ -55,8 +71,7 @@ fn in_key_order(
 
 /// The command line lacks `--primary-key`: says so and lists the columns to choose from.
 pub(super) fn primary_key_missing(args: &LoadArgs) -> Failure {
-    let options = Options { format: args.format, delimiter: args.delimiter, header: args.header };
-    let columns = match infer(&args.files[0], &options) {
+    let columns = match columns_of(&args.files[0], &args.options()) {
         Ok(columns) => columns.iter().map(|column| column.name.to_uppercase()).collect::<Vec<_>>().join(", "),
         Err(error) => return Failure::from(error),
     };

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use unicode_width::UnicodeWidthStr;
 
 use super::Sink;
-use super::text::ColumnText;
+use basalt_files::ColumnText;
 
 pub(super) struct LineSink<'a> {
     /// Names, padded to the widest.

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use super::Sink;
-use super::text::{ColumnText, Kind, kind_of};
+use basalt_files::{ColumnText, Kind, kind_of};
 
 pub(super) struct MarkdownSink<'a> {
     out: &'a mut dyn Write,

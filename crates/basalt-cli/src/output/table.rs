@@ -14,7 +14,8 @@ use arrow::record_batch::RecordBatch;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Sink;
-use super::text::{ColumnText, Kind, grouped, kind_of, type_name};
+use super::grouped;
+use basalt_files::{ColumnText, Kind, kind_of, type_name};
 use fit::{Plan, fit};
 
 /// Rows that decide the widths of a table in a pipe.

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{Expr, Value as Literal, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::copy::Copy;
 use super::merge::MergeAction;
 use super::statement::{OnDuplicate, Statement, UpsertSource};
 use crate::error::{SqlError, code};
@@ -111,6 +112,10 @@ fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFl
         Statement::Query(query) => query.visit(visitor)?,
         Statement::Explain { statement, .. } => visit(statement, visitor)?,
         Statement::CreateTable(table) => table.query.visit(visitor)?,
+        Statement::Copy(copy) => match copy.as_mut() {
+            Copy::To(copy) => copy.query.visit(visitor)?,
+            Copy::From(_) => {}
+        },
         Statement::Upsert(upsert) => {
             match &mut upsert.source {
                 UpsertSource::Values(rows) => rows.visit(visitor)?,

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr, Query};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::TokenMap;
+use super::copy::Copy;
 use super::cursor::Cursor;
 use super::index::IndexStatement;
 use super::merge::Merge;
@@ -42,6 +43,8 @@ pub(crate) enum Statement {
     Update(Box<Update>),
     /// MERGE.
     Merge(Box<Merge>),
+    /// COPY.
+    Copy(Box<Copy>),
     /// UPDATE STATISTICS.
     UpdateStatistics { table: Name },
     /// TRUNCATE TABLE.
@@ -110,6 +113,10 @@ impl Statement {
             Self::Update(update) => qualify(&mut update.table),
             Self::Delete(delete) => qualify(&mut delete.table),
             Self::Merge(merge) => qualify(&mut merge.table),
+            Self::Copy(copy) => match copy.as_mut() {
+                Copy::From(copy) => qualify(&mut copy.table),
+                Copy::To(_) => {}
+            },
             Self::CreateTable(table) => qualify(&mut table.name),
             Self::Alter(alter) => qualify(&mut alter.name),
             Self::Index(index) => qualify(&mut index.table),

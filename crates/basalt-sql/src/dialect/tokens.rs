@@ -26,7 +26,8 @@ fn fold(mut token: TokenWithSpan) -> TokenWithSpan {
             word.value = word.value.to_uppercase();
         }
         // sqlparser would read `f(NEXT VALUE FOR s)` as an argument named NEXT.
-        if word.keyword == Keyword::VALUE {
+        // sqlparser would read them behind a table as other systems' words for versions of it; here they are aliases.
+        if matches!(word.keyword, Keyword::VALUE | Keyword::BEFORE | Keyword::CHANGES) {
             word.keyword = Keyword::NoKeyword;
         }
     }
@@ -77,18 +78,37 @@ impl TokenMap {
 
     pub(super) fn new(tokens: &[TokenWithSpan]) -> Self {
         let mut first = HashMap::new();
+        let mut before: &Token = &Token::EOF;
         for token in tokens.iter().take(Self::TOKENS_MAX) {
-            if let Token::Word(word) = &token.token {
-                first.entry(word.value.clone()).or_insert_with(|| position(token.span.start));
+            match &token.token {
+                Token::Whitespace(_) => continue,
+                Token::Word(word) => {
+                    first.entry(word.value.clone()).or_insert_with(|| position(token.span.start));
+                }
+                Token::SingleQuotedString(file) if names_a_file(before) => {
+                    first.entry(format!("'{file}'")).or_insert_with(|| position(token.span.start));
+                }
+                _ => {}
             }
+            before = &token.token;
         }
         Self { first }
+    }
+
+    /// Position of a file's name.
+    pub(crate) fn find_file(&self, path: &str) -> Option<Position> {
+        self.first.get(&format!("'{path}'")).copied()
     }
 
     /// Position of the first token that is this name.
     pub(crate) fn find(&self, name: &str) -> Option<Position> {
         self.first.get(name).or_else(|| self.first.get(&name.to_uppercase())).copied()
     }
+}
+
+/// True if a text behind this token is a file's name.
+fn names_a_file(before: &Token) -> bool {
+    matches!(before, Token::Word(word) if matches!(word.value.as_str(), "FROM" | "JOIN" | "TO"))
 }
 
 /// sqlparser's location as ours.

@@ -14,7 +14,7 @@ use crate::dialect::{self, ColumnDef};
 use crate::error::SqlError;
 
 /// Stands between the name of a table and the definitions; no text can be typed with it.
-const MARK: char = '\u{2}';
+pub(super) const MARK: char = '\u{2}';
 
 /// Rewrites a query.
 pub(super) fn rewrite(query: &mut Query) {

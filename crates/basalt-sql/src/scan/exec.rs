@@ -54,6 +54,8 @@ pub(super) struct Spec {
     pub(super) id: TableId,
     pub(super) descriptor: Arc<TableDescriptor>,
     pub(super) snapshot: Snapshot,
+    /// Rows are as they were at this moment, in milliseconds since 1970.
+    pub(super) as_of_ms: Option<i64>,
     pub(super) columns: Vec<ColumnRef>,
     pub(super) schema: SchemaRef,
     pub(super) access: KeyAccess,
@@ -247,6 +249,9 @@ impl DisplayAs for BasaltScan {
             return write!(f, "table={}\naccess={access}\ncolumns={columns}", spec.descriptor.name);
         }
         write!(f, "BasaltScan: table={}, access={access}, columns=[{columns}]", spec.descriptor.name)?;
+        if let Some(moment) = spec.as_of_ms {
+            write!(f, ", as_of={moment}")?;
+        }
         if !matches!(spec.access.access, Access::Nothing | Access::Points(_)) {
             write!(f, ", segments={}", self.segments)?;
         }
@@ -449,6 +454,7 @@ impl Reader {
                     columns: spec.columns.clone(),
                     condition: filter::condition(spec.filter.as_ref(), hints, &spec.columns, &schema),
                     skip: spec.skip as u64,
+                    as_of_ms: spec.as_of_ms,
                     short,
                     batch_rows: spec.batch_rows.min(rows_left.max(1)),
                 };

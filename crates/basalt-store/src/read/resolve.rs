@@ -53,6 +53,8 @@ pub struct Rules {
     pub now_ms: i64,
     /// Cells with a lower timestamp are past the family's TTL.
     pub timestamp_min: i64,
+    /// Cells with a higher timestamp are not there for a reader of a moment in the past; `i64::MAX` for all others.
+    pub timestamp_max: i64,
     /// NEW_VERSION_BEHAVIOR or HBase's default.
     pub delete_rule: DeleteRule,
     /// KEEP_DELETED_CELLS; concerns compactions, and readers of a moment in the past.
@@ -74,11 +76,17 @@ impl Rules {
             versions_min: family.versions_min,
             now_ms,
             timestamp_min: ttl_ms.map_or(i64::MIN, |ttl_ms| now_ms.saturating_sub(ttl_ms)),
+            timestamp_max: i64::MAX,
             delete_rule: family.delete_rule,
             keep_deleted_cells: family.keep_deleted_cells,
             put_timestamp_min: i64::MIN,
             seq_horizon: u64::MAX,
         }
+    }
+
+    /// The reader sees the family as it was.
+    pub(super) fn is_of_the_past(&self) -> bool {
+        self.timestamp_max < i64::MAX
     }
 
     pub(super) fn expired(&self, timestamp: i64) -> bool {
@@ -155,7 +163,7 @@ impl Resolver {
     pub(crate) fn push(&mut self, stretch: &Stretch, out: &mut Vec<CellRun>) {
         let CellRun { block, cells } = &stretch.run;
         let ttl_matters = self.rules.timestamp_min > stretch.timestamp_min || !block.tags.is_empty();
-        let fast = stretch.lone && block.plain && !ttl_matters;
+        let fast = stretch.lone && block.plain && !ttl_matters && !self.rules.is_of_the_past();
         let split = if fast { self.end_of_begun_row(&stretch.run) } else { cells.end };
         if split > cells.start {
             self.push_cells(block, cells.start, split, out);
@@ -230,6 +238,9 @@ impl Resolver {
 
     fn passes(&mut self, cell: &CellRef<'_>) -> bool {
         if self.row.column.left {
+            return false;
+        }
+        if cell.timestamp > self.rules.timestamp_max {
             return false;
         }
         if self.rules.versions_min == 0 && self.rules.expired(cell.timestamp) {

@@ -36,6 +36,8 @@ pub struct RowRequest {
     pub condition: Option<Condition>,
     /// Rows, from the first on, that are to be left out; for requests without a condition.
     pub skip: u64,
+    /// Rows as they were at this moment, in milliseconds since 1970; see [`crate::ScanOptions::as_of_ms`].
+    pub as_of_ms: Option<i64>,
     /// Columns may come in short form, in the batches that passed: see [`RowDecoder::in_short_form`].
     pub short: bool,
     /// Rows of a batch, about.
@@ -45,7 +47,7 @@ pub struct RowRequest {
 impl RowRequest {
     /// All rows, with these columns.
     pub fn of_columns(columns: &[ColumnRef], batch_rows: usize) -> Self {
-        Self { columns: columns.to_vec(), condition: None, skip: 0, short: false, batch_rows }
+        Self { columns: columns.to_vec(), condition: None, skip: 0, as_of_ms: None, short: false, batch_rows }
     }
 
     /// The wanted columns and those of the condition.
@@ -125,7 +127,7 @@ impl RowScan {
     /// Decodes `cells`, which must include those of the condition's columns, into batches. `table` is named in errors.
     pub fn new(cells: CellScan, schema: Arc<TableSchema>, request: RowRequest, table: Arc<str>) -> Self {
         let all = request.all_columns();
-        let RowRequest { columns, condition, skip, short, batch_rows } = request;
+        let RowRequest { columns, condition, skip, as_of_ms: _, short, batch_rows } = request;
         let mut cells = cells;
         cells.allow_row_groups();
         let decoder = match short {

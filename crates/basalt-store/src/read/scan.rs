@@ -203,7 +203,9 @@ impl CellScan {
             start: ranges.front().map(|range| range.start.clone()).unwrap_or_default(),
             end: ranges.back().and_then(|range| range.end.clone()),
         };
-        if let ([family], true) = (&region.families[..], self.straight) {
+        if let ([family], true) = (&region.families[..], self.straight)
+            && !family.rules.is_of_the_past()
+        {
             self.lone = LoneFiles::try_new(family, &hull, &self.access, self.seq_max)?;
         }
         let stream = |family| FamilyStream::of_input(family, &hull, &self.access, self.seq_max);

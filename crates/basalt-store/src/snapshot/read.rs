@@ -35,13 +35,12 @@ pub(crate) fn scan(
     let ranges = check_ranges(&options.ranges)?;
     let families = wanted_families(table, options.families.as_deref())?;
     let now_ms = shared.env.now_ms();
+    let timestamp_max = options.as_of_ms.unwrap_or(i64::MAX);
+    let rules = |family| Rules { timestamp_max, ..reading(family, options.versions, now_ms) };
     let wanted = |region: &&Arc<RegionVersion>| ranges.iter().any(|range| range.overlaps(&region.range));
     let input = |region: &Arc<RegionVersion>| RegionInput {
         range: region.range.clone(),
-        families: families
-            .iter()
-            .map(|family| family_input(region, family, reading(family, options.versions, now_ms), seq))
-            .collect(),
+        families: families.iter().map(|family| family_input(region, family, rules(family), seq)).collect(),
     };
     let regions = table.regions.iter().filter(wanted).map(input).collect();
     Ok(CellScan::new(regions, ranges, access(shared, options.keep), seq))

@@ -160,8 +160,7 @@ fn columnar(rows_per_block: bool) -> (Database, TableId, TableSchema) {
 
 /// Rows of a table by the cells that a scan shows: the plain way.
 fn by_cells(database: &Database, table: TableId, schema: &TableSchema, ranges: Vec<KeyRange>) -> RecordBatch {
-    let options =
-        crate::ScanOptions { ranges, families: None, versions: 1, keep: crate::read::Keep::Decoded };
+    let options = crate::ScanOptions { ranges, ..crate::ScanOptions::default() };
     let mut cells = database.snapshot().scan(table, &options).expect("the ranges are valid");
     let mut decoder = RowDecoder::of_columns(schema, schema.declared_order());
     while let Some(runs) = cells.next_runs().expect("memory does not fail") {
@@ -208,7 +207,7 @@ fn filtered(
         columns: vec![declared[1], declared[3]],
     };
     let columns = vec![declared[2], declared[0]];
-    let request = RowRequest { columns, condition: Some(condition), skip: 0, short: false, batch_rows: 100 };
+    let request = RowRequest { condition: Some(condition), ..RowRequest::of_columns(&columns, 100) };
     let snapshot = database.snapshot();
     let scan =
         snapshot.rows(table, &Arc::new(schema.clone()), request, ranges).expect("the ranges are valid");

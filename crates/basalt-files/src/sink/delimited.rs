@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CSV (RFC 4180) and TSV. `basalt load` reads both back.
 //!
-//! CSV: a field is quoted when it holds a comma, a quote, a line break, or is the empty text (a bare nothing is NULL).
+//! CSV: a field is quoted when it holds the delimiter, a quote, a line break, or is the empty text (a bare nothing is NULL).
 //! Lines end in a bare newline: most readers take it, and pipes of Unix tools expect it.
 //! TSV: tab, newline, carriage return and backslash are written `\t`, `\n`, `\r`, `\\`; NULL is empty.
 
@@ -11,18 +11,18 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use super::Sink;
-use super::text::ColumnText;
+use crate::text::ColumnText;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    Csv,
+    Csv { delimiter: u8 },
     Tsv,
 }
 
 impl Dialect {
     fn delimiter(self) -> char {
         match self {
-            Self::Csv => ',',
+            Self::Csv { delimiter } => delimiter.into(),
             Self::Tsv => '\t',
         }
     }
@@ -30,22 +30,30 @@ impl Dialect {
     /// Makes the field that begins at `start` of the buffer safe to read back.
     fn protect(self, out: &mut String, start: usize) {
         match self {
-            Self::Csv => quote(out, start),
+            Self::Csv { delimiter } => quote(out, start, delimiter),
             Self::Tsv => escape(out, start),
         }
     }
 }
 
-pub(super) struct DelimitedSink<'a> {
+pub(super) struct DelimitedSink<W> {
     dialect: Dialect,
-    out: &'a mut dyn Write,
+    out: W,
     buffer: String,
 }
 
-impl<'a> DelimitedSink<'a> {
-    /// Writes the header.
-    pub(super) fn try_new(dialect: Dialect, schema: SchemaRef, out: &'a mut dyn Write) -> io::Result<Self> {
+impl<W: Write> DelimitedSink<W> {
+    /// Writes the header, if there is to be one.
+    pub(super) fn try_new(
+        dialect: Dialect,
+        header: bool,
+        schema: &SchemaRef,
+        mut out: W,
+    ) -> io::Result<Self> {
         let mut buffer = String::new();
+        if !header {
+            return Ok(Self { dialect, out, buffer });
+        }
         for (i, field) in schema.fields().iter().enumerate() {
             if i > 0 {
                 buffer.push(dialect.delimiter());
@@ -60,7 +68,7 @@ impl<'a> DelimitedSink<'a> {
     }
 }
 
-impl Sink for DelimitedSink<'_> {
+impl<W: Write> Sink for DelimitedSink<W> {
     fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let columns: Vec<_> = batch.columns().iter().map(ColumnText::new).collect();
         self.buffer.clear();
@@ -85,11 +93,11 @@ impl Sink for DelimitedSink<'_> {
     }
 }
 
-fn quote(out: &mut String, start: usize) {
+fn quote(out: &mut String, start: usize, delimiter: u8) {
     let field = &out[start..];
     if field.is_empty() {
         out.push_str("\"\"");
-    } else if field.bytes().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
+    } else if field.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
         let quoted = format!("\"{}\"", field.replace('"', "\"\""));
         out.truncate(start);
         out.push_str(&quoted);

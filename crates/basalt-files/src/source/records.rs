@@ -14,6 +14,8 @@
 use std::borrow::Cow;
 use std::io::Read;
 
+use crate::error::{Context, Error};
+
 /// Longest record.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 /// What is read at once.
@@ -44,6 +46,15 @@ pub(super) enum RecordError {
     Io(#[from] std::io::Error),
     #[error("line {line}: the record is longer than {} MiB; is a quote never closed?", RECORD_BYTES_MAX >> 20)]
     TooLong { line: u64 },
+}
+
+impl<T> Context<T> for Result<T, RecordError> {
+    fn with_context(self, what: impl FnOnce() -> String) -> crate::error::Result<T> {
+        self.map_err(|error| match error {
+            RecordError::Io(source) => Error::Io { what: what(), source },
+            too_long => Error::Contents { what: what(), source: too_long.into() },
+        })
+    }
 }
 
 /// One field: its bytes in the record, and whether it was quoted.

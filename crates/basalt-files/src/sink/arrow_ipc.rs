@@ -10,18 +10,18 @@ use arrow::record_batch::RecordBatch;
 
 use super::Sink;
 
-pub(super) struct ArrowSink<'a> {
-    writer: StreamWriter<&'a mut dyn Write>,
+pub(super) struct ArrowSink<W: Write> {
+    writer: StreamWriter<W>,
 }
 
-impl<'a> ArrowSink<'a> {
+impl<W: Write> ArrowSink<W> {
     /// Writes the schema.
-    pub(super) fn try_new(schema: SchemaRef, out: &'a mut dyn Write) -> io::Result<Self> {
-        Ok(Self { writer: StreamWriter::try_new(out, &schema).map_err(into_io)? })
+    pub(super) fn try_new(schema: &SchemaRef, out: W) -> io::Result<Self> {
+        Ok(Self { writer: StreamWriter::try_new(out, schema).map_err(into_io)? })
     }
 }
 
-impl Sink for ArrowSink<'_> {
+impl<W: Write> Sink for ArrowSink<W> {
     fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.writer.write(batch).map_err(into_io)
     }

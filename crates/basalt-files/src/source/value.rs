@@ -22,7 +22,8 @@ use arrow::array::{
     TimestampNanosecondBuilder, new_null_array,
 };
 use arrow::datatypes::DataType;
-use basalt::SqlType;
+use basalt_hfile::typed::arrow_type;
+use basalt_model::SqlType;
 
 /// Precision and scale of a DECIMAL that was declared without.
 pub(super) const BARE_DECIMAL: (u8, i8) = (38, 10);
@@ -396,15 +397,13 @@ impl Collector {
             BigInt | UnsignedLong => Self::Int64(Int64Builder::new()),
             Float | UnsignedFloat => Self::Float(Float32Builder::new()),
             Double | UnsignedDouble => Self::Double(Float64Builder::new()),
-            Decimal(_) => {
-                Self::Decimal(Decimal128Builder::new().with_data_type(basalt::arrow_type(sql_type)))
-            }
+            Decimal(_) => Self::Decimal(Decimal128Builder::new().with_data_type(arrow_type(sql_type))),
             Boolean => Self::Boolean(BooleanBuilder::new()),
             Date | Time | UnsignedDate | UnsignedTime => Self::Millis(TimestampMillisecondBuilder::new()),
             Timestamp | UnsignedTimestamp => Self::Nanos(TimestampNanosecondBuilder::new()),
             Char(_) | Varchar(_) => Self::Text(StringViewBuilder::new()),
             Binary(_) | Varbinary(_) => Self::Bytes(BinaryBuilder::new()),
-            Array(_) => Self::Nulls { data_type: basalt::arrow_type(sql_type), count: 0 },
+            Array(_) => Self::Nulls { data_type: arrow_type(sql_type), count: 0 },
         }
     }
 

@@ -7,19 +7,20 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use super::records::{Dialect, Record, Records};
 use super::value::{Collector, Value, parse};
-use super::{BATCH_ROWS, BadRow, BadRows, Header, InputFormat, Options, Source, Target, TargetColumn};
+use super::{BATCH_ROWS, BadRow, Refusals, Source, Target, TargetColumn, arrow_type, unfit};
+use crate::error::{Context, Error, Result};
+use crate::format::{Format, Header, Options};
 
 /// The dialect of a text format.
-pub(super) fn dialect(format: InputFormat, delimiter: Option<u8>) -> Dialect {
+pub(super) fn dialect(format: Format, delimiter: Option<u8>) -> Dialect {
     match format {
-        InputFormat::Tsv => Dialect::Tsv,
-        InputFormat::Tbl => Dialect::Tbl,
+        Format::Tsv => Dialect::Tsv,
+        Format::Tbl => Dialect::Tbl,
         _ => Dialect::Csv { delimiter: delimiter.unwrap_or(b',') },
     }
 }
@@ -47,10 +48,10 @@ impl<R: Read> TextSource<R> {
     pub(super) fn try_new(
         input: R,
         file: String,
-        format: InputFormat,
+        format: Format,
         options: &Options,
         target: &Target,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self> {
         let mut records = Records::new(input, dialect(format, options.delimiter));
         let first = records.next_record().with_context(|| file.clone())?;
         let mut first_row = None;
@@ -58,7 +59,7 @@ impl<R: Read> TextSource<R> {
             None => (0..target.columns.len()).collect(),
             Some(record) => {
                 let names = names(&record);
-                if format != InputFormat::Tbl && is_header(options.header, &names, target) {
+                if format != Format::Tbl && is_header(options.header, &names, target) {
                     target.positions(&names, &file).map_err(|error| guessed(error, options.header))?
                 } else {
                     first_row = Some(FirstRow { line: record.line, raw: record.raw.to_vec() });
@@ -75,7 +76,7 @@ impl<R: Read> TextSource<R> {
 
 /// The Arrow schema of these columns. All are nullable: what must not be NULL is checked value by value.
 pub(super) fn schema_of(columns: &[TargetColumn]) -> SchemaRef {
-    let field = |column: &TargetColumn| Field::new(&column.name, basalt::arrow_type(column.sql_type), true);
+    let field = |column: &TargetColumn| Field::new(&column.name, arrow_type(column.sql_type), true);
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
 
@@ -85,9 +86,11 @@ fn names(record: &Record<'_>) -> Vec<String> {
 }
 
 /// Says how to overrule the guess that a first line is a header.
-fn guessed(error: anyhow::Error, asked: Header) -> anyhow::Error {
+fn guessed(error: Error, asked: Header) -> Error {
     match asked {
-        Header::Auto => anyhow::anyhow!("{error} (if its first line is data, say --header no)"),
+        Header::Auto => {
+            Error::Unfit(format!("{error} (if its first line is data, say that it has no header)"))
+        }
         _ => error,
     }
 }
@@ -109,7 +112,7 @@ impl<R: Read + Send> Source for TextSource<R> {
         &self.positions
     }
 
-    fn next_batch(&mut self, bad: &mut BadRows) -> anyhow::Result<Option<RecordBatch>> {
+    fn next_batch(&mut self, bad: &mut dyn Refusals) -> Result<Option<RecordBatch>> {
         let mut rows = 0;
         if let Some(first) = self.first.take() {
             let mut again = Records::new(&first.raw[..], self.records.dialect());
@@ -134,7 +137,8 @@ impl<R: Read + Send> Source for TextSource<R> {
             return Ok(None);
         }
         let arrays = self.collectors.iter_mut().map(Collector::finish).collect();
-        Ok(Some(RecordBatch::try_new(self.schema.clone(), arrays)?))
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays);
+        batch.map(Some).with_context(|| self.file.clone())
     }
 }
 
@@ -191,13 +195,10 @@ fn take(record: &Record<'_>, columns: &[TargetColumn], collectors: &mut [Collect
 }
 
 /// The first `rows` records of a text, for guessing: names of a first line that may be a header, and fields.
-pub(super) fn sample<R: Read>(
-    records: &mut Records<R>,
-    rows: usize,
-) -> anyhow::Result<Vec<Vec<Option<String>>>> {
+pub(super) fn sample<R: Read>(records: &mut Records<R>, rows: usize) -> Result<Vec<Vec<Option<String>>>> {
     let mut sample = Vec::new();
     while sample.len() < rows {
-        let Some(record) = records.next_record()? else { break };
+        let Some(record) = records.next_record().with_context(|| "cannot read".into())? else { break };
         if record.defect.is_some() {
             continue;
         }
@@ -205,7 +206,7 @@ pub(super) fn sample<R: Read>(
         match fields.collect::<Result<Vec<_>, std::str::Utf8Error>>() {
             Ok(fields) => sample.push(fields),
             Err(_) if !sample.is_empty() => continue,
-            Err(_) => bail!("the first line is not valid UTF-8"),
+            Err(_) => return unfit("the first line is not valid UTF-8".into()),
         }
     }
     Ok(sample)

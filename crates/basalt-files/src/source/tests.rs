@@ -4,8 +4,34 @@
 use std::path::Path;
 
 use super::*;
-use crate::args::OnError;
-use crate::output::{OutputFormat, TableStyle, sink};
+use crate::sink::{CsvStyle, Sink, csv_sink};
+
+/// What is done with rows that do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnError {
+    Stop,
+    Reject,
+}
+
+/// Keeps them as `basalt load` writes them to a reject file.
+struct Bad {
+    on_error: OnError,
+    rejected: Vec<u8>,
+    stopped: Option<BadRow>,
+}
+
+impl Refusals for Bad {
+    fn report(&mut self, row: BadRow) -> Result<bool> {
+        if self.on_error == OnError::Stop {
+            self.stopped = Some(row);
+            return Ok(false);
+        }
+        self.rejected.extend_from_slice(format!("# {}\n", row.to_string().replace('\n', " ")).as_bytes());
+        self.rejected.extend_from_slice(row.raw.trim_ascii_end());
+        self.rejected.push(b'\n');
+        Ok(true)
+    }
+}
 
 /// What became of a file.
 #[derive(Debug, Default)]
@@ -33,7 +59,7 @@ pub(super) fn target() -> Target {
     }
 }
 
-/// Loads a file; a reject file, if asked for, lies in `dir`. Names in messages are without the directory.
+/// Loads a file. Names in messages are without the directory.
 pub(super) fn load_file(
     dir: &Path,
     path: &Path,
@@ -41,24 +67,22 @@ pub(super) fn load_file(
     on_error: OnError,
 ) -> Result<Loaded, String> {
     let plain = |text: String| text.replace(&format!("{}/", dir.display()), "");
-    let reject = dir.join("rejected");
-    let on_error = if let OnError::Reject(_) = on_error { OnError::Reject(reject.clone()) } else { on_error };
-    let mut bad = BadRows::try_new(&on_error, true).expect("directory is writable");
-    let options = Options { format: None, delimiter: None, header: Header::Auto };
-    let run = |bad: &mut BadRows| -> anyhow::Result<Vec<String>> {
-        let mut source = open(path, &options, target, Arc::default())?;
+    let mut bad = Bad { on_error, rejected: vec![], stopped: None };
+    let run = |bad: &mut Bad| -> Result<Vec<String>> {
+        let mut source = open(path, &Options::default(), target, Arc::default())?;
         let mut rows = Vec::new();
         while let Some(batch) = source.next_batch(bad)? {
             let mut out = Vec::new();
-            sink(OutputFormat::Csv, batch.schema(), &TableStyle::default(), &mut out)?.batch(&batch)?;
-            rows.extend(String::from_utf8(out)?.lines().skip(1).map(str::to_string));
+            csv_sink(CsvStyle::default(), batch.schema(), &mut out)
+                .and_then(|mut sink| sink.batch(&batch))
+                .expect("memory");
+            rows.extend(String::from_utf8(out).expect("text").lines().skip(1).map(str::to_string));
         }
         Ok(rows)
     };
-    let rows = run(&mut bad).map_err(|error| plain(format!("{error:#}")))?;
-    bad.finish().expect("directory is writable");
-    let rejected = plain(String::from_utf8_lossy(&std::fs::read(reject).unwrap_or_default()).into_owned());
-    Ok(Loaded { rows, rejected, stopped: bad.stopped_by().map(|row| plain(row.to_string())) })
+    let rows = run(&mut bad).map_err(|error| plain(error.sentence()))?;
+    let rejected = plain(String::from_utf8_lossy(&bad.rejected).into_owned());
+    Ok(Loaded { rows, rejected, stopped: bad.stopped.map(|row| plain(row.to_string())) })
 }
 
 fn try_loaded(name: &str, text: &str, target: &Target, on_error: OnError) -> Result<Loaded, String> {
@@ -73,7 +97,7 @@ pub(super) fn loaded(name: &str, text: &str, target: &Target, on_error: OnError)
 }
 
 fn refused(name: &str, text: &str) -> String {
-    try_loaded(name, text, &target(), OnError::Skip).expect_err("the file should be refused")
+    try_loaded(name, text, &target(), OnError::Reject).expect_err("the file should be refused")
 }
 
 #[test]
@@ -115,7 +139,7 @@ fn a_bad_line_stops_the_load_behind_the_good_ones() {
 #[test]
 fn bad_lines_are_rejected_as_they_were() {
     let text = "k,d,v\n1,1,x\n,1,y\n3,\"1\"2,z\n4,1\n5,\"a\nb\",w\n6,6,end\n";
-    let loaded = loaded("a.csv", text, &target(), OnError::Reject("".into()));
+    let loaded = loaded("a.csv", text, &target(), OnError::Reject);
     assert_eq!(loaded.rows, ["1,1.00,x", "6,6.00,end"]);
     assert_eq!(
         loaded.rejected,
@@ -131,7 +155,7 @@ fn bytes_that_are_no_text_are_named() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let path = dir.path().join("a.csv");
     std::fs::write(&path, b"1,1,\xff\n2,2,x\n").expect("directory is writable");
-    let loaded = load_file(dir.path(), &path, &target(), OnError::Reject("".into())).expect("opens");
+    let loaded = load_file(dir.path(), &path, &target(), OnError::Reject).expect("opens");
     assert_eq!(loaded.rows, ["2,2.00,x"]);
     assert!(
         loaded.rejected.starts_with("# a.csv, line 1, column V: is not valid UTF-8\n"),
@@ -144,19 +168,19 @@ fn bytes_that_are_no_text_are_named() {
 fn a_header_that_does_not_fit_is_refused() {
     assert_eq!(
         refused("a.csv", "k,d,vv\n"),
-        "a.csv has a column vv, which the table has not; did you mean V? (if its first line is data, say --header no)"
+        "a.csv has a column vv, which the table has not; did you mean V? (if its first line is data, say that it has no header)"
     );
     assert_eq!(
         refused("a.csv", "k,K,v\n"),
-        "a.csv has the column K twice (if its first line is data, say --header no)"
+        "a.csv has the column K twice (if its first line is data, say that it has no header)"
     );
     assert_eq!(
         refused("a.csv", "v,d\nx,1\n"),
-        "a.csv has no column K, which is part of the primary key (if its first line is data, say --header no)"
+        "a.csv has no column K, which is part of the primary key (if its first line is data, say that it has no header)"
     );
     assert_eq!(
         refused("a.dat", ""),
-        "cannot tell the format of a.dat by its name; say --format csv, tsv, tbl, jsonl, parquet or arrow"
+        "cannot tell the format of a.dat by its name; say which it is: csv, tsv, tbl, jsonl, parquet or arrow"
     );
 }
 

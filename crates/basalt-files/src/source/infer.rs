@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Columns and types of a file, for `load --create`.
+//! Columns and types of a file.
 //!
 //! Parquet and Arrow say what they hold. Text is guessed from its first [`SAMPLE_ROWS`] rows, by the narrowest of BOOLEAN, BIGINT, DOUBLE,
-//! DATE and VARCHAR that takes every value; a later row that does not fit is a bad row. `.tbl` files have no names, so the names
-//! and types of the TPC-H table are taken that the file is named after.
+//! DATE and VARCHAR that takes every value; a later row that does not fit is a bad row. Columns of a text without names are C1, C2 and
+//! so on; `.tbl` files never have names.
 
 use std::path::Path;
 
-use anyhow::{bail, ensure};
 use arrow::datatypes::{DataType, Schema, TimeUnit};
-use basalt::SqlType;
+use basalt_model::SqlType;
 
 use super::records::Records;
 use super::text::{dialect, sample};
 use super::value::{Value, parse};
-use super::{Header, InputFormat, Options, columnar, input, jsonl, shown};
-use crate::tpch::Table;
+use super::{columnar, input, jsonl, shown, unfit};
+use crate::error::Result;
+use crate::format::{Format, Header, Options};
 
 /// Rows of a text that its types are guessed from.
 const SAMPLE_ROWS: usize = 10_000;
@@ -25,17 +25,18 @@ const GUESSES: [SqlType; 5] =
 
 /// A column found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inferred {
+pub struct Inferred {
     /// As in the file.
-    pub(crate) name: String,
-    pub(crate) sql_type: SqlType,
+    pub name: String,
+    /// The type that takes its values.
+    pub sql_type: SqlType,
 }
 
 /// True if a load finds the columns of the file by name, so that their order in the table is free.
-pub(crate) fn has_names(path: &Path, options: &Options) -> anyhow::Result<bool> {
+pub fn has_names(path: &Path, options: &Options) -> Result<bool> {
     Ok(match options.format_of(path)? {
-        InputFormat::Parquet | InputFormat::Arrow | InputFormat::Jsonl => true,
-        InputFormat::Tbl => false,
+        Format::Parquet | Format::Arrow | Format::Jsonl => true,
+        Format::Tbl => false,
         format => {
             let mut records = Records::new(input(path)?, dialect(format, options.delimiter));
             sample(&mut records, 1)?.first().is_some_and(|first| is_header(first, options.header))
@@ -44,28 +45,31 @@ pub(crate) fn has_names(path: &Path, options: &Options) -> anyhow::Result<bool> 
 }
 
 /// The columns of the file at `path`.
-pub(crate) fn infer(path: &Path, options: &Options) -> anyhow::Result<Vec<Inferred>> {
-    ensure!(
-        path != Path::new("-"),
-        "--create has to read the file twice, which the standard input does not allow"
-    );
+pub fn infer(path: &Path, options: &Options) -> Result<Vec<Inferred>> {
+    if path == Path::new("-") {
+        let message =
+            "the columns of a file are found by reading it twice, which the standard input does not allow";
+        return unfit(message.into());
+    }
     let columns = match options.format_of(path)? {
-        InputFormat::Parquet => of_schema(columnar::parquet_schema(path)?.as_ref())?,
-        InputFormat::Arrow => of_schema(columnar::arrow_schema(path)?.as_ref())?,
-        InputFormat::Jsonl => of_json(path)?,
-        InputFormat::Tbl => of_tbl(path)?,
+        Format::Parquet => of_schema(columnar::parquet_schema(path)?.as_ref())?,
+        Format::Arrow => of_schema(columnar::arrow_schema(path)?.as_ref())?,
+        Format::Jsonl => of_json(path)?,
         format => of_text(path, format, options)?,
     };
-    ensure!(!columns.is_empty(), "{} has no columns to create a table from", shown(path));
+    if columns.is_empty() {
+        return unfit(format!("{} has no columns", shown(path)));
+    }
     Ok(columns)
 }
 
 /// The columns of an Arrow schema.
-pub(super) fn of_schema(schema: &Schema) -> anyhow::Result<Vec<Inferred>> {
+pub fn of_schema(schema: &Schema) -> Result<Vec<Inferred>> {
     let mut columns = Vec::new();
     for field in schema.fields() {
         let Some(sql_type) = of_arrow(field.data_type()) else {
-            bail!("column {} is {}, which no column of a table can hold", field.name(), field.data_type());
+            let (name, found) = (field.name(), field.data_type());
+            return unfit(format!("column {name} is {found}, which no column of a table can hold"));
         };
         columns.push(Inferred { name: field.name().clone(), sql_type });
     }
@@ -98,11 +102,12 @@ fn of_arrow(data_type: &DataType) -> Option<SqlType> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => SqlType::Varbinary(None),
         DataType::FixedSizeBinary(length) => SqlType::Binary(u32::try_from(*length).ok()?),
         DataType::Dictionary(_, values) => of_arrow(values)?,
+        DataType::List(element) => SqlType::Array(of_arrow(element.data_type())?.as_element()?),
         _ => return None,
     })
 }
 
-fn of_text(path: &Path, format: InputFormat, options: &Options) -> anyhow::Result<Vec<Inferred>> {
+fn of_text(path: &Path, format: Format, options: &Options) -> Result<Vec<Inferred>> {
     let mut records = Records::new(input(path)?, dialect(format, options.delimiter));
     let mut rows = sample(&mut records, SAMPLE_ROWS)?;
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
@@ -110,7 +115,7 @@ fn of_text(path: &Path, format: InputFormat, options: &Options) -> anyhow::Resul
     let column = |rows: &[Vec<Option<String>>], i: usize| {
         guess(rows.iter().filter_map(|row| row.get(i)).filter_map(Option::as_deref))
     };
-    let has_header = is_header(first, options.header);
+    let has_header = format != Format::Tbl && is_header(first, options.header);
     let names: Vec<String> = if has_header {
         let header = rows.remove(0);
         header.into_iter().map(|name| name.unwrap_or_default().trim().to_string()).collect()
@@ -135,7 +140,7 @@ fn is_header(first: &[Option<String>], asked: Header) -> bool {
     }
 }
 
-fn of_json(path: &Path) -> anyhow::Result<Vec<Inferred>> {
+fn of_json(path: &Path) -> Result<Vec<Inferred>> {
     let mut names: Vec<String> = Vec::new();
     let mut values: Vec<Vec<(String, bool)>> = Vec::new();
     for row in jsonl::sample(input(path)?, SAMPLE_ROWS)? {
@@ -156,17 +161,6 @@ fn of_json(path: &Path) -> anyhow::Result<Vec<Inferred>> {
         Inferred { name, sql_type }
     });
     Ok(columns.collect())
-}
-
-fn of_tbl(path: &Path) -> anyhow::Result<Vec<Inferred>> {
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    match Table::by_file_stem(&stem) {
-        Some(table) => of_schema(&table.arrow_schema()),
-        None => bail!(
-            "{} has no names of columns and is not named after a TPC-H table; create the table first",
-            shown(path)
-        ),
-    }
 }
 
 /// The narrowest type that takes every value.

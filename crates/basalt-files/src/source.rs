@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files as rows of a table: what `basalt load` reads.
+//! Files as rows: of a table whose columns are given ([`open`]), or of columns that are found in the file ([`infer`]).
 //!
 //! ```text
 //! bytes -> records and fields (text)  -> values of the declared types -> Arrow arrays \
 //!          lines of JSON              ->                                               > batches for the engine
 //! Parquet, Arrow IPC                  -> arrays cast to the declared types            /
 //! ```
-//! Rule: a row that does not fit is known by file, line, column and reason before the engine sees it, and goes through
-//! [`BadRows`]; the rows around it are not lost.
+//! Rule: a row that does not fit is known by file, line, column and reason before the engine sees it, and goes to
+//! [`Refusals`]; the rows around it are not lost.
 
-mod bad_rows;
+mod bad_row;
 mod columnar;
 mod infer;
 mod jsonl;
@@ -23,36 +23,43 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, bail};
 use arrow::record_batch::RecordBatch;
-use basalt::{ColumnRef, SqlType, TableSchema};
+use basalt_hfile::typed::arrow_type;
+use basalt_model::schema::ColumnRef;
+use basalt_model::{SqlType, TableSchema};
 
-use crate::args::{Header, InputFormat};
+use crate::error::{Context, Error, Result};
+use crate::format::{Format, Options};
 
-pub(crate) use bad_rows::{BadRow, BadRows};
-pub(crate) use infer::{Inferred, has_names, infer};
+pub use bad_row::{BadRow, FirstBadRow, Refusals};
+pub use infer::{Inferred, has_names, infer, of_schema};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8_192;
 
 /// The columns of a table in declared order, as far as a loader must know them.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
-    pub(crate) columns: Vec<TargetColumn>,
+pub struct Target {
+    /// The columns.
+    pub columns: Vec<TargetColumn>,
 }
 
 /// A column that values are loaded into.
 #[derive(Debug, Clone)]
-pub(crate) struct TargetColumn {
-    pub(crate) name: String,
-    pub(crate) sql_type: SqlType,
-    pub(crate) is_key: bool,
-    pub(crate) nullable: bool,
+pub struct TargetColumn {
+    /// Its name.
+    pub name: String,
+    /// The type that values must have.
+    pub sql_type: SqlType,
+    /// It is part of the primary key.
+    pub is_key: bool,
+    /// It takes NULL.
+    pub nullable: bool,
 }
 
 impl Target {
     /// The columns of a table.
-    pub(crate) fn of_schema(schema: &TableSchema) -> Self {
+    pub fn of_schema(schema: &TableSchema) -> Self {
         let columns = schema.declared.iter().map(|column| match *column {
             ColumnRef::Key(i) => {
                 let column = &schema.key[i];
@@ -85,14 +92,15 @@ impl Target {
     }
 
     /// Finds a column for each name of a file.
-    fn positions(&self, names: &[String], file: &str) -> anyhow::Result<Vec<usize>> {
+    fn positions(&self, names: &[String], file: &str) -> Result<Vec<usize>> {
         let mut positions = Vec::with_capacity(names.len());
         for name in names {
             let Some(position) = self.position(name) else {
-                bail!("{file} has a column {name}, which the table has not{}", self.nearest(name));
+                let nearest = self.nearest(name);
+                return unfit(format!("{file} has a column {name}, which the table has not{nearest}"));
             };
             if positions.contains(&position) {
-                bail!("{file} has the column {name} twice");
+                return unfit(format!("{file} has the column {name} twice"));
             }
             positions.push(position);
         }
@@ -100,7 +108,7 @@ impl Target {
             self.columns.iter().enumerate().find(|(i, column)| !column.nullable && !positions.contains(i));
         if let Some((_, column)) = missing {
             let why = if column.is_key { "is part of the primary key" } else { "is NOT NULL" };
-            bail!("{file} has no column {}, which {why}", column.name);
+            return unfit(format!("{file} has no column {}, which {why}", column.name));
         }
         Ok(positions)
     }
@@ -132,70 +140,44 @@ impl TargetColumn {
     }
 }
 
-/// How a file is to be read.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    pub(crate) format: Option<InputFormat>,
-    pub(crate) delimiter: Option<u8>,
-    pub(crate) header: Header,
-}
-
-impl Options {
-    /// The format asked for, else the one that the name of the file ends in.
-    fn format_of(&self, path: &Path) -> anyhow::Result<InputFormat> {
-        if let Some(format) = self.format {
-            return Ok(format);
-        }
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        Ok(match extension.as_deref() {
-            Some("csv") => InputFormat::Csv,
-            Some("tsv" | "tab") => InputFormat::Tsv,
-            Some("tbl") => InputFormat::Tbl,
-            Some("jsonl" | "ndjson" | "json") => InputFormat::Jsonl,
-            Some("parquet" | "pq") => InputFormat::Parquet,
-            Some("arrow" | "arrows" | "ipc" | "feather") => InputFormat::Arrow,
-            _ => bail!(
-                "cannot tell the format of {} by its name; say --format csv, tsv, tbl, jsonl, parquet or arrow",
-                path.display()
-            ),
-        })
-    }
+fn unfit<T>(message: String) -> Result<T> {
+    Err(Error::Unfit(message))
 }
 
 /// Gives the rows of one file, batch by batch.
-pub(crate) trait Source: Send {
+pub trait Source: Send {
     /// Columns of the target that the batches have, in the order of the batches.
     fn columns(&self) -> &[usize];
 
     /// The next batch; its types are the target's. `None` at the end, and after a bad row that stops the load.
-    fn next_batch(&mut self, bad: &mut BadRows) -> anyhow::Result<Option<RecordBatch>>;
+    fn next_batch(&mut self, bad: &mut dyn Refusals) -> Result<Option<RecordBatch>>;
 }
 
 /// Opens a file for reading into `target`; `read` counts the bytes taken from it.
-pub(crate) fn open(
+pub fn open(
     path: &Path,
     options: &Options,
     target: &Target,
     read: Arc<AtomicU64>,
-) -> anyhow::Result<Box<dyn Source>> {
+) -> Result<Box<dyn Source>> {
     let name = shown(path);
     let format = options.format_of(path)?;
     Ok(match format {
-        InputFormat::Csv | InputFormat::Tsv | InputFormat::Tbl => {
+        Format::Csv | Format::Tsv | Format::Tbl => {
             let input = Counted { inner: input(path)?, read };
             Box::new(text::TextSource::try_new(input, name, format, options, target)?)
         }
-        InputFormat::Jsonl => {
+        Format::Jsonl => {
             let input = Counted { inner: input(path)?, read };
             Box::new(jsonl::JsonSource::new(input, name, target))
         }
-        InputFormat::Parquet => Box::new(columnar::parquet(path, name, target, read)?),
-        InputFormat::Arrow => Box::new(columnar::arrow(path, name, target, read)?),
+        Format::Parquet => Box::new(columnar::parquet(path, name, options, target, read)?),
+        Format::Arrow => Box::new(columnar::arrow(path, name, options, target, read)?),
     })
 }
 
 /// The size of all files together, or 0 if one of them is no regular file.
-pub(crate) fn total_bytes(paths: &[PathBuf]) -> u64 {
+pub fn total_bytes(paths: &[PathBuf]) -> u64 {
     let sizes = paths
         .iter()
         .map(|path| std::fs::metadata(path).ok().filter(|meta| meta.is_file()).map(|meta| meta.len()));
@@ -203,7 +185,7 @@ pub(crate) fn total_bytes(paths: &[PathBuf]) -> u64 {
 }
 
 /// The name of the file in messages.
-pub(crate) fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     if is_stdin(path) { "standard input".into() } else { path.display().to_string() }
 }
 
@@ -211,11 +193,11 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn input(path: &Path) -> anyhow::Result<Box<dyn Read + Send>> {
+fn input(path: &Path) -> Result<Box<dyn Read + Send>> {
     if is_stdin(path) { Ok(Box::new(io::stdin())) } else { Ok(Box::new(file(path)?)) }
 }
 
-fn file(path: &Path) -> anyhow::Result<File> {
+fn file(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("cannot open {}", path.display()))
 }
 

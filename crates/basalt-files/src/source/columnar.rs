@@ -11,19 +11,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, bail};
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, RecordBatchReader,
+};
 use arrow::compute::{CastOptions, can_cast_types, cast_with_options, filter_record_batch};
 use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::{FileReader, StreamReader};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use basalt::SqlType;
+use basalt_model::SqlType;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::text::schema_of;
 use super::value::{BARE_DECIMAL, integer_range};
-use super::{BATCH_ROWS, BadRow, BadRows, Source, Target, TargetColumn, file, input, is_stdin};
+use super::{
+    BATCH_ROWS, BadRow, Refusals, Source, Target, TargetColumn, arrow_type, file, input, is_stdin, unfit,
+};
+use crate::error::{Context, Result};
+use crate::format::Options;
+use crate::sink::json_row;
 
 /// Batches of a columnar file with the share of the file that each of them stands for.
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
@@ -45,15 +52,19 @@ pub(super) struct ColumnarSource {
 pub(super) fn parquet(
     path: &Path,
     name: String,
+    options: &Options,
     target: &Target,
     read: Arc<AtomicU64>,
-) -> anyhow::Result<ColumnarSource> {
-    let builder = parquet_builder(path)?;
-    let rows = builder.metadata().file_metadata().num_rows().max(1);
-    let schema = builder.schema().clone();
-    let bytes_per_row = std::fs::metadata(path).map_or(0, |meta| meta.len()) as f64 / rows as f64;
+) -> Result<ColumnarSource> {
+    let mut builder = parquet_builder(path)?;
+    let whole = builder.metadata().file_metadata().num_rows().max(1);
+    if options.some_columns {
+        builder = wanted(builder, target);
+    }
+    let bytes_per_row = std::fs::metadata(path).map_or(0, |meta| meta.len()) as f64 / whole as f64;
     let batches =
         builder.with_batch_size(BATCH_ROWS).build().with_context(|| format!("cannot read {name}"))?;
+    let schema = batches.schema();
     ColumnarSource::try_new(Box::new(batches), &schema, name, target, bytes_per_row, read)
 }
 
@@ -61,34 +72,58 @@ pub(super) fn parquet(
 pub(super) fn arrow(
     path: &Path,
     name: String,
+    options: &Options,
     target: &Target,
     read: Arc<AtomicU64>,
-) -> anyhow::Result<ColumnarSource> {
-    let (batches, schema) = arrow_batches(path)?;
+) -> Result<ColumnarSource> {
+    let (mut batches, mut schema) = arrow_batches(path)?;
+    if options.some_columns {
+        let wanted = exact(&schema, target);
+        schema = Arc::new(schema.project(&wanted).with_context(|| format!("cannot read {name}"))?);
+        batches = Box::new(batches.map(move |batch| batch?.project(&wanted)));
+    }
     ColumnarSource::try_new(batches, &schema, name, target, 0.0, read)
 }
 
+/// Reads of the file only what the target has.
+fn wanted(
+    builder: ParquetRecordBatchReaderBuilder<File>,
+    target: &Target,
+) -> ParquetRecordBatchReaderBuilder<File> {
+    let roots = exact(builder.schema(), target);
+    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+    builder.with_projection(mask)
+}
+
+/// The columns of the file whose names the target has, letter by letter.
+fn exact(schema: &Schema, target: &Target) -> Vec<usize> {
+    let fields = schema.fields().iter().enumerate();
+    let known = |name: &String| target.columns.iter().any(|column| column.name == *name);
+    fields.filter(|(_, field)| known(field.name())).map(|(at, _)| at).collect()
+}
+
 /// The Arrow schema of a Parquet file.
-pub(super) fn parquet_schema(path: &Path) -> anyhow::Result<SchemaRef> {
+pub(super) fn parquet_schema(path: &Path) -> Result<SchemaRef> {
     Ok(parquet_builder(path)?.schema().clone())
 }
 
 /// The schema of an Arrow IPC file or stream.
-pub(super) fn arrow_schema(path: &Path) -> anyhow::Result<SchemaRef> {
+pub(super) fn arrow_schema(path: &Path) -> Result<SchemaRef> {
     Ok(arrow_batches(path)?.1)
 }
 
-fn parquet_builder(path: &Path) -> anyhow::Result<ParquetRecordBatchReaderBuilder<File>> {
+fn parquet_builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     if is_stdin(path) {
-        bail!(
+        return unfit(
             "Parquet has its directory at the end, so it cannot be read from the standard input; give a file"
+                .into(),
         );
     }
     ParquetRecordBatchReaderBuilder::try_new(file(path)?)
         .with_context(|| format!("cannot read {} as Parquet", path.display()))
 }
 
-fn arrow_batches(path: &Path) -> anyhow::Result<(Batches, SchemaRef)> {
+fn arrow_batches(path: &Path) -> Result<(Batches, SchemaRef)> {
     let wrong = || format!("cannot read {} as Arrow IPC", path.display());
     if !is_stdin(path) {
         let mut head = [0; 6];
@@ -114,13 +149,13 @@ impl ColumnarSource {
         target: &Target,
         bytes_per_row: f64,
         read: Arc<AtomicU64>,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self> {
         let names: Vec<String> = file_schema.fields().iter().map(|field| field.name().clone()).collect();
         let positions = target.positions(&names, &file)?;
         let columns: Vec<_> = positions.iter().map(|&i| target.columns[i].clone()).collect();
         for (field, column) in file_schema.fields().iter().zip(&columns) {
             if let Some(why) = refusal(field.data_type(), column.sql_type) {
-                bail!("{file}, column {}: {why}", column.name);
+                return unfit(format!("{file}, column {}: {why}", column.name));
             }
         }
         let schema = schema_of(&columns);
@@ -138,7 +173,7 @@ impl ColumnarSource {
     }
 
     /// Casts every column; answers the batch of the good rows, and stops behind the last of them if a bad row stops the load.
-    fn conform(&mut self, batch: &RecordBatch, bad: &mut BadRows) -> anyhow::Result<RecordBatch> {
+    fn conform(&mut self, batch: &RecordBatch, bad: &mut dyn Refusals) -> Result<RecordBatch> {
         let first = self.rows_read;
         let mut wrong: Vec<(usize, usize, String)> = Vec::new();
         let mut arrays = Vec::with_capacity(self.columns.len());
@@ -146,7 +181,9 @@ impl ColumnarSource {
             let array = cast(batch.column(i), column, &mut |row, reason| wrong.push((row, i, reason)))?;
             arrays.push(array);
         }
-        let good = RecordBatch::try_new(self.schema.clone(), arrays)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let good = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .with_context(|| self.file.clone())?;
         if wrong.is_empty() {
             return Ok(good);
         }
@@ -156,7 +193,7 @@ impl ColumnarSource {
         for (row, column, reason) in wrong {
             let place = format!("row {}", first + row as u64 + 1);
             let name = Some(self.columns[column].name.clone());
-            let raw = crate::output::json_row(batch, row)?;
+            let raw = json_row(batch, row).with_context(|| self.file.clone())?;
             keep[row] = false;
             if !bad.report(BadRow { file: self.file.clone(), place, column: name, reason, raw })? {
                 keep[row..].fill(false);
@@ -164,7 +201,7 @@ impl ColumnarSource {
                 break;
             }
         }
-        Ok(filter_record_batch(&good, &BooleanArray::from(keep))?)
+        filter_record_batch(&good, &BooleanArray::from(keep)).with_context(|| self.file.clone())
     }
 }
 
@@ -173,7 +210,7 @@ impl Source for ColumnarSource {
         &self.positions
     }
 
-    fn next_batch(&mut self, bad: &mut BadRows) -> anyhow::Result<Option<RecordBatch>> {
+    fn next_batch(&mut self, bad: &mut dyn Refusals) -> Result<Option<RecordBatch>> {
         while !self.ended {
             let Some(batch) = self.batches.next() else { break };
             let batch =
@@ -200,7 +237,7 @@ fn refusal(from: &DataType, to: SqlType) -> Option<String> {
             return Some(format!("the file has {found} digits behind the point, {to} keeps {kept}"));
         }
     }
-    let arrow_type = basalt::arrow_type(to);
+    let to_arrow = arrow_type(to);
     let is_text =
         |data_type: &DataType| matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     let is_bytes = |data_type: &DataType| {
@@ -210,18 +247,14 @@ fn refusal(from: &DataType, to: SqlType) -> Option<String> {
         )
     };
     // Arrow would reinterpret the bytes of one as the other, and hex is what people mean.
-    let mixes = is_text(from) && is_bytes(&arrow_type) || is_bytes(from) && is_text(&arrow_type);
-    (mixes || !can_cast_types(from, &arrow_type))
+    let mixes = is_text(from) && is_bytes(&to_arrow) || is_bytes(from) && is_text(&to_arrow);
+    (mixes || !can_cast_types(from, &to_arrow))
         .then(|| format!("the file has {from}, which {to} cannot hold"))
 }
 
 /// Casts a column and reports every row whose value does not fit.
-fn cast(
-    array: &ArrayRef,
-    column: &TargetColumn,
-    wrong: &mut dyn FnMut(usize, String),
-) -> anyhow::Result<ArrayRef> {
-    let to = basalt::arrow_type(column.sql_type);
+fn cast(array: &ArrayRef, column: &TargetColumn, wrong: &mut dyn FnMut(usize, String)) -> Result<ArrayRef> {
+    let to = arrow_type(column.sql_type);
     let cast = if *array.data_type() == to {
         array.clone()
     } else {

@@ -106,6 +106,6 @@ fn collectors_have_the_types_of_the_engine() {
         let mut collector = Collector::new(sql_type);
         collector.append(&Value::Null);
         let array = collector.finish();
-        assert_eq!((array.data_type(), array.null_count()), (&basalt::arrow_type(sql_type), 1), "{sql_type}");
+        assert_eq!((array.data_type(), array.null_count()), (&arrow_type(sql_type), 1), "{sql_type}");
     }
 }

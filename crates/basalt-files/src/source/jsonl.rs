@@ -8,13 +8,13 @@ mod scan;
 
 use std::io::{BufRead, BufReader, Read};
 
-use anyhow::Context;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use super::text::schema_of;
 use super::value::{Collector, Value, parse};
-use super::{BATCH_ROWS, BadRow, BadRows, Source, Target};
+use super::{BATCH_ROWS, BadRow, Refusals, Source, Target, unfit};
+use crate::error::{Context, Result};
 use scan::{Scanned, object};
 
 /// Longest line.
@@ -46,13 +46,14 @@ impl<R: Read> JsonSource<R> {
     }
 
     /// Reads the next line with its end; false at the end of the input.
-    fn read_line(&mut self, line: &mut Vec<u8>) -> anyhow::Result<bool> {
+    fn read_line(&mut self, line: &mut Vec<u8>) -> Result<bool> {
         line.clear();
         let taken = (&mut self.input).take(LINE_BYTES_MAX).read_until(b'\n', line);
         let taken = taken.with_context(|| format!("cannot read {}", self.file))?;
         self.line += 1;
         if taken as u64 == LINE_BYTES_MAX {
-            anyhow::bail!("{}, line {}: longer than {} MiB", self.file, self.line, LINE_BYTES_MAX >> 20);
+            let most = LINE_BYTES_MAX >> 20;
+            return unfit(format!("{}, line {}: longer than {most} MiB", self.file, self.line));
         }
         Ok(taken > 0)
     }
@@ -96,7 +97,7 @@ impl<R: Read + Send> Source for JsonSource<R> {
         &self.positions
     }
 
-    fn next_batch(&mut self, bad: &mut BadRows) -> anyhow::Result<Option<RecordBatch>> {
+    fn next_batch(&mut self, bad: &mut dyn Refusals) -> Result<Option<RecordBatch>> {
         let mut rows = 0;
         let mut line = Vec::new();
         while rows < BATCH_ROWS && !self.ended {
@@ -118,7 +119,8 @@ impl<R: Read + Send> Source for JsonSource<R> {
             return Ok(None);
         }
         let arrays = self.collectors.iter_mut().map(Collector::finish).collect();
-        Ok(Some(RecordBatch::try_new(self.schema.clone(), arrays)?))
+        let batch = RecordBatch::try_new(self.schema.clone(), arrays);
+        batch.map(Some).with_context(|| self.file.clone())
     }
 }
 
@@ -126,10 +128,10 @@ impl<R: Read + Send> Source for JsonSource<R> {
 pub(super) type Pair = (String, Option<String>, bool);
 
 /// Keys and values of the first `rows` objects, for guessing.
-pub(super) fn sample(input: impl Read, rows: usize) -> anyhow::Result<Vec<Vec<Pair>>> {
+pub(super) fn sample(input: impl Read, rows: usize) -> Result<Vec<Vec<Pair>>> {
     let mut sample = Vec::new();
     for line in BufReader::new(input).lines() {
-        let line = line?;
+        let line = line.with_context(|| "cannot read".into())?;
         if sample.len() == rows {
             break;
         }

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use super::Sink;
-use super::text::{ColumnText, Kind, kind_of};
+use crate::text::{ColumnText, Kind, kind_of};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -16,17 +16,17 @@ pub(super) enum Layout {
     Lines,
 }
 
-pub(super) struct JsonSink<'a> {
+pub(super) struct JsonSink<W> {
     layout: Layout,
     /// `"name":` of each column, escaped once.
     labels: Vec<String>,
     rows_seen: bool,
-    out: &'a mut dyn Write,
+    out: W,
     buffer: String,
 }
 
-impl<'a> JsonSink<'a> {
-    pub(super) fn new(layout: Layout, schema: SchemaRef, out: &'a mut dyn Write) -> Self {
+impl<W: Write> JsonSink<W> {
+    pub(super) fn new(layout: Layout, schema: &SchemaRef, out: W) -> Self {
         let label = |name: &String| {
             let mut label = String::new();
             write_text(name, &mut label);
@@ -38,7 +38,7 @@ impl<'a> JsonSink<'a> {
     }
 }
 
-impl Sink for JsonSink<'_> {
+impl<W: Write> Sink for JsonSink<W> {
     fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
         let columns: Vec<_> = batch.columns().iter().map(Column::new).collect();
         self.buffer.clear();
@@ -76,9 +76,9 @@ impl Sink for JsonSink<'_> {
 }
 
 /// One row as a line of JSON.
-pub(crate) fn json_row(batch: &RecordBatch, row: usize) -> io::Result<Vec<u8>> {
+pub fn json_row(batch: &RecordBatch, row: usize) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    JsonSink::new(Layout::Lines, batch.schema(), &mut line).batch(&batch.slice(row, 1))?;
+    JsonSink::new(Layout::Lines, &batch.schema(), &mut line).batch(&batch.slice(row, 1))?;
     Ok(line)
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-use super::super::tests::{loaded, target};
-use crate::args::OnError;
+use super::super::tests::{OnError, loaded, target};
 
 #[test]
 fn keys_are_columns_and_what_is_missing_is_null() {
@@ -12,7 +11,7 @@ fn keys_are_columns_and_what_is_missing_is_null() {
 fn bad_lines_are_named() {
     let text =
         "{\"K\":1}\n{\"K\":\"x\"}\n{\"K\":3,\"W\":1}\n{\"D\":1}\n{\"K\":4,\"K\":4}\nnothing\n{\"K\":5}\n";
-    let loaded = loaded("a.jsonl", text, &target(), OnError::Reject("".into()));
+    let loaded = loaded("a.jsonl", text, &target(), OnError::Reject);
     assert_eq!(loaded.rows, ["1,,", "5,,"]);
     assert_eq!(
         loaded.rejected,

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One value of an Arrow column as text: the one place that decides how a date or a float looks.
 //!
+//! | value | as text (tables, csv, tsv, markdown) | json, jsonl |
+//! |---|---|---|
+//! | NULL | left to the format: nothing in csv, where `""` is the empty text | `null` |
+//! | BOOLEAN | `true`, `false` | the same |
+//! | integers | digits | number |
+//! | DECIMAL | exact, with the zeros of its scale; DECIMAL without a scale without trailing zeros | number, exact |
+//! | FLOAT, DOUBLE | shortest text that reads back as the same number; `NaN`, `Infinity` | number; text if not finite |
+//! | DATE, TIME | `2026-01-31 00:00:00.000`, as Phoenix's shell prints both | text |
+//! | TIMESTAMP | the same with 3, 6 or 9 digits of a second | text |
+//! | BINARY, VARBINARY | hex | text, hex |
+//!
 //! The type of a column is looked at once per batch ([`ColumnText::new`]); values then go straight into the
 //! caller's buffer. Types that tables cannot hold (lists, intervals, …) but expressions can return are printed by
 //! Arrow's own formatter.
@@ -20,16 +31,21 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 /// What a value is to JSON, which has fewer kinds than SQL, and to a table, which aligns numbers right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Integers and decimals.
     Number,
+    /// Numbers that may be infinite or none at all.
     Float,
+    /// True and false.
     Boolean,
+    /// All that is written as text.
     Text,
+    /// Lists and structs.
     Other,
 }
 
 /// The kind of all values of a column.
-pub(crate) fn kind_of(data_type: &DataType) -> Kind {
+pub fn kind_of(data_type: &DataType) -> Kind {
     match data_type {
         DataType::Float16 | DataType::Float32 | DataType::Float64 => Kind::Float,
         other if other.is_numeric() => Kind::Number,
@@ -46,7 +62,7 @@ pub(crate) fn kind_of(data_type: &DataType) -> Kind {
 }
 
 /// The name of the type as the user declared it, else the SQL type that an expression of this kind has.
-pub(crate) fn type_name(field: &Field) -> String {
+pub fn type_name(field: &Field) -> String {
     if let Some(declared) = field.metadata().get("basalt.type") {
         return declared.clone();
     }
@@ -72,7 +88,30 @@ pub(crate) fn type_name(field: &Field) -> String {
 }
 
 /// A column of one batch, ready to print.
-pub(crate) enum ColumnText<'a> {
+pub struct ColumnText<'a> {
+    values: Values<'a>,
+}
+
+impl<'a> ColumnText<'a> {
+    /// Looks at the type of the column once.
+    pub fn new(array: &'a ArrayRef) -> Self {
+        Self { values: Values::new(array) }
+    }
+
+    /// True if the value is NULL.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.values.array().is_null(row)
+    }
+
+    /// Appends the text of a value that is not NULL.
+    pub fn write(&self, row: usize, out: &mut String) {
+        debug_assert!(!self.is_null(row), "NULL has no text of its own");
+        self.values.write(row, out);
+    }
+}
+
+/// The values by their type.
+enum Values<'a> {
     Int8(&'a PrimitiveArray<Int8Type>),
     Int16(&'a PrimitiveArray<Int16Type>),
     Int32(&'a PrimitiveArray<Int32Type>),
@@ -108,9 +147,8 @@ pub(crate) enum ColumnText<'a> {
     Unprintable(&'a dyn Array),
 }
 
-impl<'a> ColumnText<'a> {
-    /// Looks at the type of the column once.
-    pub(crate) fn new(array: &'a ArrayRef) -> Self {
+impl<'a> Values<'a> {
+    fn new(array: &'a ArrayRef) -> Self {
         match array.data_type() {
             DataType::Int8 => Self::Int8(array.as_primitive()),
             DataType::Int16 => Self::Int16(array.as_primitive()),
@@ -147,11 +185,6 @@ impl<'a> ColumnText<'a> {
         }
     }
 
-    /// True if the value is NULL.
-    pub(crate) fn is_null(&self, row: usize) -> bool {
-        self.array().is_null(row)
-    }
-
     fn array(&self) -> &dyn Array {
         match self {
             Self::Int8(array) => array,
@@ -181,9 +214,7 @@ impl<'a> ColumnText<'a> {
         }
     }
 
-    /// Appends the text of a value that is not NULL.
-    pub(crate) fn write(&self, row: usize, out: &mut String) {
-        debug_assert!(!self.is_null(row), "NULL has no text of its own");
+    fn write(&self, row: usize, out: &mut String) {
         // Writing to a String cannot fail.
         let _ = match self {
             Self::Int8(array) => write!(out, "{}", array.value(row)),
@@ -285,17 +316,4 @@ fn write_date(days: i64, out: &mut String) -> std::fmt::Result {
     } else {
         write!(out, "{year:04}-{month:02}-{day:02}")
     }
-}
-
-/// An integer with commas between the thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -5,10 +5,10 @@ use arrow::array::{ArrayRef, Date32Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::arrow::ArrowWriter;
 
-use super::super::tests::{Loaded, load_file, target};
-use super::super::{Target, TargetColumn};
+use super::super::tests::{Loaded, OnError, load_file, target};
+use super::super::{FirstBadRow, Target, TargetColumn, open};
 use super::*;
-use crate::args::OnError;
+use crate::target_file::{TargetFile, Writing};
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)))
@@ -56,7 +56,7 @@ fn columns_go_by_name_in_every_container() {
 
 #[test]
 fn rows_that_do_not_fit_are_rejected_with_their_place() {
-    let loaded = loaded("parquet", &sample(), &target(), OnError::Reject("".into())).expect("opens");
+    let loaded = loaded("parquet", &sample(), &target(), OnError::Reject).expect("opens");
     assert_eq!(loaded.rows, ["a,1", "d,4"]);
     assert_eq!(
         loaded.rejected,
@@ -77,7 +77,7 @@ fn what_can_never_fit_is_refused_at_once() {
     let text_key = batch(vec![("k", Arc::new(Date32Array::from(vec![1])))]);
     let mut wide = target();
     wide.columns[0].sql_type = SqlType::Boolean;
-    let refused = loaded("parquet", &text_key, &wide, OnError::Skip);
+    let refused = loaded("parquet", &text_key, &wide, OnError::Reject);
     assert_eq!(
         refused.map(|loaded| loaded.rows),
         Err("a.parquet, column K: the file has Date32, which BOOLEAN cannot hold".into())
@@ -94,7 +94,7 @@ fn lengths_and_signs_are_checked() {
         ("V", Arc::new(StringArray::from(vec!["ä", "ab", "c"]))),
         ("K", Arc::new(Int64Array::from(vec![1, 2, -3]))),
     ]);
-    let loaded = loaded("parquet", &rows, &target, OnError::Reject("".into())).expect("opens");
+    let loaded = loaded("parquet", &rows, &target, OnError::Reject).expect("opens");
     assert_eq!(loaded.rows, ["ä,1"]);
     assert!(
         loaded.rejected.contains("row 2, column V: has 2 characters, VARCHAR(1) takes 1"),
@@ -106,4 +106,26 @@ fn lengths_and_signs_are_checked() {
         "{}",
         loaded.rejected
     );
+}
+
+#[test]
+fn of_a_parquet_file_only_the_wanted_columns_are_read() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    for ending in ["parquet", "arrow"] {
+        let path = dir.path().join(format!("a.{ending}"));
+        let mut file = TargetFile::create(&path, sample().schema(), &Writing::default()).expect("created");
+        file.add(&sample()).expect("written");
+        file.finish().expect("finished");
+        let options = Options { some_columns: true, ..Options::default() };
+        let column =
+            TargetColumn { name: "k".into(), sql_type: SqlType::BigInt, is_key: false, nullable: true };
+        let target = Target { columns: vec![column] };
+        let mut source = open(&path, &options, &target, Arc::default()).expect("opened");
+        let batch = source.next_batch(&mut FirstBadRow::default()).expect("read").expect("rows");
+        assert_eq!((batch.num_rows(), batch.num_columns()), (4, 1), "{ending}");
+        let nothing = Target { columns: vec![] };
+        let mut source = open(&path, &options, &nothing, Arc::default()).expect("opened");
+        let batch = source.next_batch(&mut FirstBadRow::default()).expect("read").expect("rows");
+        assert_eq!((batch.num_rows(), batch.num_columns()), (4, 0), "{ending}");
+    }
 }

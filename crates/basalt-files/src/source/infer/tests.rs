@@ -5,14 +5,13 @@ fn check(name: &str, text: &str, expected: &str) {
     let dir = tempfile::tempdir().expect("temporary directory");
     let path = dir.path().join(name);
     std::fs::write(&path, text).expect("directory is writable");
-    let options = Options { format: None, delimiter: None, header: Header::Auto };
-    let shown = match infer(&path, &options) {
+    let shown = match infer(&path, &Options::default()) {
         Ok(columns) => columns
             .iter()
             .map(|column| format!("{} {}", column.name, column.sql_type))
             .collect::<Vec<_>>()
             .join(", "),
-        Err(error) => format!("{error:#}").replace(&format!("{}/", dir.path().display()), ""),
+        Err(error) => error.sentence().replace(&format!("{}/", dir.path().display()), ""),
     };
     assert_eq!(shown, expected);
 }
@@ -41,16 +40,11 @@ fn json_types_count_for_something() {
 }
 
 #[test]
-fn a_tbl_file_is_known_by_its_name() {
-    check("region.tbl", "0|AFRICA|x|\n", "r_regionkey BIGINT, r_name VARCHAR, r_comment VARCHAR");
-    check(
-        "b.tbl",
-        "0|AFRICA|x|\n",
-        "b.tbl has no names of columns and is not named after a TPC-H table; create the table first",
-    );
+fn columns_of_a_tbl_file_are_numbered() {
+    check("region.tbl", "0|AFRICA|x|\n", "C1 BIGINT, C2 VARCHAR, C3 VARCHAR");
 }
 
 #[test]
 fn nothing_is_not_a_table() {
-    check("a.csv", "", "a.csv has no columns to create a table from");
+    check("a.csv", "", "a.csv has no columns");
 }
