@@ -7,6 +7,7 @@ mod existing;
 mod from_query;
 mod options;
 mod schema;
+mod splits;
 mod view;
 
 use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
@@ -45,7 +46,11 @@ pub(crate) fn create_table(
         return if statement.if_not_exists { Ok(false) } else { Err(exists(&statement.name)) };
     }
     let descriptor = describe(planning, statement, warnings)?;
-    match database.create_table(descriptor) {
+    let splits = match &descriptor.schema {
+        Some(schema) => splits::rows(planning, schema, &statement.splits)?,
+        None => vec![],
+    };
+    match database.create_table_split(descriptor, &splits) {
         Ok(_) => Ok(true),
         Err(basalt_store::Error::TableExists { .. }) if statement.if_not_exists => Ok(false),
         Err(error) => Err(error.into()),
@@ -74,10 +79,10 @@ pub(crate) fn drop_table(
 }
 
 /// Removes all rows of a table.
-pub(crate) fn truncate(planning: &Planning, name: &Name) -> Result<(), SqlError> {
+pub(crate) fn truncate(planning: &Planning, name: &Name, keep_regions: bool) -> Result<(), SqlError> {
     let database = planning.engine.database();
     catalog::find_table(database, &name.table())?;
-    database.truncate_table(&name.table(), true)?;
+    database.truncate_table(&name.table(), keep_regions)?;
     Ok(())
 }
 
@@ -101,9 +106,6 @@ fn describe(
     warnings: &mut Vec<String>,
 ) -> Result<TableDescriptor, SqlError> {
     let mut options = TableOptions::read(&statement.options, warnings)?;
-    if statement.split {
-        warnings.push("SPLIT ON has no effect; tables are split as they grow".to_owned());
-    }
     if statement.immutable {
         options.attributes.insert("IMMUTABLE_ROWS".to_owned(), "true".to_owned());
         warnings.push(

@@ -163,8 +163,9 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     }
     if parser.accept_all(&["TRUNCATE", "TABLE"]) {
         let table = Name::parse(parser)?;
-        let _ = parser.accept_all(&["PRESERVE", "SPLITS"]) || parser.accept_all(&["DROP", "SPLITS"]);
-        return Ok(Statement::Truncate { table });
+        let keep_regions =
+            parser.accept_all(&["PRESERVE", "SPLITS"]) || !parser.accept_all(&["DROP", "SPLITS"]);
+        return Ok(Statement::Truncate { table, keep_regions });
     }
     if parser.accept("USE") {
         let schema = parser.name_part()?;

@@ -50,6 +50,9 @@ pub struct EngineOptions {
     pub batch_rows: usize,
     /// Where they spill; the system's temporary directory if `None`.
     pub spill_directory: Option<PathBuf>,
+    /// Statements may read and write files of the process: COPY and `FROM 'file'`. Default true; a program that takes SQL from
+    /// strangers sets it to false.
+    pub user_files: bool,
     /// Chance, for RAND.
     pub env: Env,
 }
@@ -57,7 +60,14 @@ pub struct EngineOptions {
 impl Default for EngineOptions {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
-        Self { threads, memory_bytes: 1 << 30, batch_rows: 8_192, spill_directory: None, env: Env::local() }
+        Self {
+            threads,
+            memory_bytes: 1 << 30,
+            batch_rows: 8_192,
+            spill_directory: None,
+            user_files: true,
+            env: Env::local(),
+        }
     }
 }
 
@@ -79,6 +89,7 @@ struct Shared {
     /// Held while a definition is read, changed and written.
     definitions: Mutex<()>,
     running: Arc<Running>,
+    user_files: bool,
     env: Env,
 }
 
@@ -124,7 +135,7 @@ impl Engine {
         let dealer = Arc::new(Dealer::new(database.clone()));
         let functions = functions::phoenix(state.scalar_functions());
         let average = Arc::new(functions::average());
-        let env = options.env;
+        let (user_files, env) = (options.user_files, options.env);
         let shared = Shared {
             database,
             state,
@@ -135,6 +146,7 @@ impl Engine {
             builders: Builders::default(),
             definitions: Mutex::default(),
             running: Arc::default(),
+            user_files,
             env,
         };
         let engine = Self { shared: Arc::new(shared) };
@@ -192,6 +204,16 @@ impl Engine {
     /// The statements that run.
     pub(crate) fn running(&self) -> &Arc<Running> {
         &self.shared.running
+    }
+
+    /// An error unless statements may touch files.
+    pub(crate) fn check_user_files(&self) -> Result<(), SqlError> {
+        if self.shared.user_files {
+            return Ok(());
+        }
+        Err(SqlError::statement(
+            "this server does not let statements read and write files; send rows with UPSERT, and read them with SELECT",
+        ))
     }
 
     pub(crate) fn random(&self) -> Arc<dyn Random> {

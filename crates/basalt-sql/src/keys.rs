@@ -60,7 +60,7 @@ impl KeyAccess {
     }
 
     /// The same rows, reached as ranges of one row each where they would be looked up by their keys.
-    pub(crate) fn as_ranges(self) -> Self {
+    pub(crate) fn into_ranges(self) -> Self {
         match self.access {
             Access::Points(keys) => {
                 let ranges = keys.into_iter().map(KeyRange::point).collect();

@@ -145,7 +145,7 @@ impl Planning {
         dynamic: &[ColumnDef],
         moment: i64,
     ) -> Result<Arc<BasaltTable>, SqlError> {
-        let table = self.open_plain(name, dynamic)?.as_of(moment);
+        let table = self.open_plain(name, dynamic)?.at_moment(moment);
         if table.descriptor.families.iter().any(|family| family.versions_max == 1) {
             self.warnings.lock().push(format!(
                 "table {name} keeps one version of a value: what was overwritten since then may be missing; CREATE or ALTER TABLE .. VERSIONS = n keeps more"
@@ -169,6 +169,7 @@ impl Planning {
 
     /// The file at this path, as the statement found it first.
     fn file(&self, path: &str) -> Result<Arc<FileTable>, SqlError> {
+        self.engine.check_user_files().map_err(|error| error.at(self.tokens.find_file(path)))?;
         if let Some(file) = self.files.lock().get(path) {
             return Ok(Arc::clone(file));
         }

@@ -111,7 +111,7 @@ impl BasaltTable {
     }
 
     /// The same table as it was at a moment, in milliseconds since 1970.
-    pub(crate) fn as_of(self, moment: i64) -> Self {
+    pub(crate) fn at_moment(self, moment: i64) -> Self {
         Self { as_of_ms: Some(moment), rows_exact: None, ..self }
     }
 
@@ -147,7 +147,7 @@ impl BasaltTable {
     pub(crate) fn access(&self, filters: &[Expr]) -> KeyAccess {
         let access = keys::access(self.table_schema(), filters);
         // Lookups of single rows know no past.
-        if self.as_of_ms.is_some() { access.as_ranges() } else { access }
+        if self.as_of_ms.is_some() { access.into_ranges() } else { access }
     }
 
     /// The columns of a projection as batches have them.

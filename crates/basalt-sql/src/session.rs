@@ -182,6 +182,7 @@ impl Session {
     }
 
     async fn copy(&self, copy: Copy, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
+        self.engine.check_user_files()?;
         let planning = self.planning(tokens, hints);
         let rows = match copy {
             Copy::From(copy) => copy::from_file(&planning, &copy).await?,
@@ -260,8 +261,8 @@ impl Session {
                 let verb = if alter.view { "ALTER VIEW" } else { "ALTER TABLE" };
                 definition::alter(&planning, alter, &mut warnings).await.map(|()| verb)
             }
-            Statement::Truncate { table } => {
-                definition::truncate(&planning, table).map(|()| "TRUNCATE TABLE")
+            Statement::Truncate { table, keep_regions } => {
+                definition::truncate(&planning, table, *keep_regions).map(|()| "TRUNCATE TABLE")
             }
             Statement::CreateSchema { name, if_not_exists } => {
                 definition::create_schema(database, name, *if_not_exists).map(|()| "CREATE SCHEMA")

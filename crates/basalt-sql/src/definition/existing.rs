@@ -26,6 +26,11 @@ pub(super) fn adopt(
     warnings: &mut Vec<String>,
 ) -> Result<(), SqlError> {
     let options = TableOptions::read(&statement.options, warnings)?;
+    if !statement.splits.is_empty() {
+        warnings.push(
+            "SPLIT ON has no effect: the table is there already, with the regions that it has".to_owned(),
+        );
+    }
     if options.qualifier_bytes.is_some_and(|bytes| bytes != 0) {
         return Err(SqlError::statement(
             "the table has cells already, whose columns bear names; leave COLUMN_ENCODED_BYTES away or set it to NONE",

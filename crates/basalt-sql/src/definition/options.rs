@@ -35,6 +35,9 @@ const WITHOUT_EFFECT: [(&str, &str); 7] = [
     ("UPDATE_CACHE_FREQUENCY", "every statement sees the newest schema"),
 ];
 
+/// Options of a table that say when its regions are split.
+const HONOURED: [&str; 2] = ["MAX_FILESIZE", "SPLIT_ENABLED"];
+
 /// What the options of a table say.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableOptions {
@@ -101,6 +104,9 @@ impl TableOptions {
                 format!("option SALT_BUCKETS must be a number from 0 to 256; found {}", option.value);
             return Err(SqlError::coded(code::SALT_BUCKETS, message));
         }
+        if HONOURED.contains(&option.name.as_str()) {
+            return self.keep_of_store(option);
+        }
         let known = WITHOUT_EFFECT.iter().find(|(name, _)| *name == option.name);
         let off = known.is_some() && matches!(option.value.to_uppercase().as_str(), "FALSE" | "0" | "NONE");
         match known {
@@ -111,6 +117,22 @@ impl TableOptions {
             None => warnings.push(format!("option {} is kept but has no effect", option.name)),
         }
         self.attributes.insert(option.name.clone(), option.value.clone());
+        Ok(())
+    }
+
+    /// Options of the whole table that the store asks for.
+    fn keep_of_store(&mut self, option: &OptionDef) -> Result<(), SqlError> {
+        let value = match option.name.as_str() {
+            "MAX_FILESIZE" => match option.value.parse::<u64>() {
+                Ok(bytes @ 1..) => bytes.to_string(),
+                _ => return Err(invalid(option, "a number of bytes above 0")),
+            },
+            _ => match option.value.to_lowercase().as_str() {
+                known @ ("true" | "false") => known.to_owned(),
+                _ => return Err(invalid(option, "TRUE or FALSE")),
+            },
+        };
+        self.attributes.insert(option.name.clone(), value);
         Ok(())
     }
 

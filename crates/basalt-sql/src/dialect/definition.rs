@@ -2,6 +2,7 @@
 //! CREATE and DROP.
 
 use basalt_model::SortOrder;
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -61,7 +62,7 @@ fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement,
     let (columns, primary_key) = if parser.at("AS") { (vec![], None) } else { parse_columns(parser)? };
     parser.accept("NOVERIFY");
     let options = parse_options(parser)?;
-    let split = parse_split(parser)?;
+    let splits = parse_splits(parser)?;
     let query = if parser.accept("AS") { Some(parse_query(parser)?) } else { None };
     Ok(Statement::CreateTable(Box::new(CreateTable {
         name,
@@ -70,7 +71,7 @@ fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement,
         columns,
         primary_key,
         options,
-        split,
+        splits,
         query,
     })))
 }
@@ -173,14 +174,15 @@ fn parse_option_value(parser: &mut Parser) -> Result<String, ParserError> {
     }
 }
 
-pub(super) fn parse_split(parser: &mut Parser) -> Result<bool, ParserError> {
+/// `SPLIT ON (value, ..)`; none if it is not written.
+pub(super) fn parse_splits(parser: &mut Parser) -> Result<Vec<Expr>, ParserError> {
     if !parser.accept_all(&["SPLIT", "ON"]) {
-        return Ok(false);
+        return Ok(vec![]);
     }
     parser.expect_symbol("(")?;
-    parser.parse_comma_separated(Parser::parse_expr)?;
+    let splits = parser.parse_comma_separated(Parser::parse_expr)?;
     parser.expect_symbol(")")?;
-    Ok(true)
+    Ok(splits)
 }
 
 fn parse_create_sequence(parser: &mut Parser) -> Result<Statement, ParserError> {

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::cursor::Cursor;
-use super::definition::{parse_options, parse_sort_order, parse_split};
+use super::definition::{parse_options, parse_sort_order, parse_splits};
 use super::parse_expr;
 use super::statement::{Name, OptionDef, Statement};
 
@@ -90,7 +90,7 @@ pub(super) fn parse_create(parser: &mut Parser) -> Result<Option<Statement>, Par
     let condition = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
     let later = parser.accept("ASYNC");
     let options = parse_options(parser)?;
-    let split = parse_split(parser)?;
+    let split = !parse_splits(parser)?.is_empty();
     let create =
         CreateIndex { if_not_exists, local, unique, parts, included, condition, later, options, split };
     let action = IndexAction::Create(Box::new(create));

@@ -48,7 +48,7 @@ pub(crate) enum Statement {
     /// UPDATE STATISTICS.
     UpdateStatistics { table: Name },
     /// TRUNCATE TABLE.
-    Truncate { table: Name },
+    Truncate { table: Name, keep_regions: bool },
     /// CREATE TABLE.
     CreateTable(Box<CreateTable>),
     /// DROP TABLE.
@@ -103,7 +103,7 @@ impl Statement {
                 view.base.iter_mut().for_each(qualify);
             }
             Self::Upsert(Upsert { table, .. })
-            | Self::Truncate { table }
+            | Self::Truncate { table, .. }
             | Self::UpdateStatistics { table }
             | Self::Describe { table }
             | Self::DropTable { name: table, .. }
@@ -130,7 +130,7 @@ impl Statement {
             Self::CreateView(view) => Some(&view.name),
             Self::Alter(alter) => Some(&alter.name),
             Self::Index(index) => Some(&index.table),
-            Self::Truncate { table: name }
+            Self::Truncate { table: name, .. }
             | Self::DropTable { name, .. }
             | Self::DropView { name, .. }
             | Self::DropSequence { name, .. }
@@ -255,8 +255,8 @@ pub(crate) struct CreateTable {
     pub(crate) primary_key: Option<Vec<(String, SortOrder)>>,
     /// Trailing options.
     pub(crate) options: Vec<OptionDef>,
-    /// SPLIT ON was written.
-    pub(crate) split: bool,
+    /// SPLIT ON: where regions begin.
+    pub(crate) splits: Vec<Expr>,
     /// AS SELECT: where columns and rows come from.
     pub(crate) query: Option<Box<Query>>,
 }

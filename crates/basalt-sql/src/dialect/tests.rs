@@ -29,7 +29,7 @@ fn tables_are_declared_in_phoenix_words() {
         panic!("no table")
     };
     assert_eq!(table.name.to_string(), "S.T");
-    assert!(table.if_not_exists && table.split);
+    assert!(table.if_not_exists && table.splits.len() == 1);
     assert_eq!(table.columns[1].name, Name { schema: Some("CF".into()), name: "B".into() });
     assert_eq!(table.columns[1].sql_type.to_string(), "DECIMAL(8,2)");
     let key: Vec<_> =

@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod conditions;
+mod files;
 mod indexes;
 mod parameters;
 mod points;
