@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use basalt_sql_operators::{AggregateNumbers, SortRows, UnorderedBuildSides};
@@ -53,7 +54,9 @@ pub struct EngineOptions {
     /// Statements may read and write files of the process: COPY and `FROM 'file'`. Default true; a program that takes SQL from
     /// strangers sets it to false.
     pub user_files: bool,
-    /// Chance, for RAND.
+    /// Statements that take longer are listed in SYSTEM.SLOW_QUERIES. Default 1 second.
+    pub slow_query: Duration,
+    /// Chance, for RAND, and the clock of statements.
     pub env: Env,
 }
 
@@ -66,6 +69,7 @@ impl Default for EngineOptions {
             batch_rows: 8_192,
             spill_directory: None,
             user_files: true,
+            slow_query: Duration::from_secs(1),
             env: Env::local(),
         }
     }
@@ -145,7 +149,7 @@ impl Engine {
             dealer,
             builders: Builders::default(),
             definitions: Mutex::default(),
-            running: Arc::default(),
+            running: Arc::new(Running::new(Arc::clone(&env.clock), options.slow_query)),
             user_files,
             env,
         };

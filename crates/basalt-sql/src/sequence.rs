@@ -21,7 +21,7 @@ pub(crate) use dealer::{Currents, Dealer};
 pub(crate) use node::SequencePlanner;
 pub(crate) use place::{Call, call_of, current, functions, place};
 pub(crate) use record::Record;
-pub(crate) use table::{SequenceName, create, drop};
+pub(crate) use table::{SequenceName, before_the_first, create, drop};
 
 use crate::dialect::CreateSequence;
 use crate::error::{SqlError, code};

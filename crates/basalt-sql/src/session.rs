@@ -104,7 +104,7 @@ impl Session {
         self.warnings.lock().clear();
         let Parsed { mut statement, hints, tokens, text, .. } = parsed;
         let running = self.engine.running();
-        let ticket = running.enter(&text, self.engine.database().now_ms(), self.progress());
+        let ticket = running.enter(&text, self.progress());
         if let Some(schema) = self.schema.lock().as_deref() {
             statement.qualify(schema);
         }

@@ -26,7 +26,7 @@ use crate::error::{Corruption, Error, Result};
 use crate::ids::RegionId;
 use crate::index::Keepers;
 use crate::manifest::store::ManifestStore;
-use crate::metrics::{MetricCounters, Metrics, RegionStats, TableStats};
+use crate::metrics::{CompactionStats, FileStats, MetricCounters, Metrics, RegionStats, TableStats};
 use crate::new_file::FileFactory;
 use crate::options::OpenOptions;
 use crate::read::{BlockCache, FileHandles, StoreFile};
@@ -166,6 +166,29 @@ impl Database {
     /// Sizes of a table, from what is known without reading it.
     pub fn stats(&self, table: TableId) -> Result<TableStats> {
         Ok(table_stats(self.shared().version().table(table)?))
+    }
+
+    /// The store files of all tables, by table, region and family; one that several regions list since a split is there for each.
+    pub fn files(&self) -> Vec<FileStats> {
+        let version = self.shared().version();
+        let mut files = vec![];
+        for (&table, found) in &version.tables {
+            for region in &found.regions {
+                let stats = |(family, file): (&str, &Arc<StoreFile>)| FileStats {
+                    table,
+                    region: region.id,
+                    family: family.to_owned(),
+                    meta: file.meta().clone(),
+                };
+                files.extend(region.all_files().map(stats));
+            }
+        }
+        files
+    }
+
+    /// The last compactions since the database was opened, the newest last.
+    pub fn compactions(&self) -> Vec<CompactionStats> {
+        self.shared().metrics.ended.lock().iter().cloned().collect()
     }
 
     /// Counters of this database since it was opened.

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the database has done since it was opened.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use basalt_model::KeyRange;
+use basalt_model::{KeyRange, TableId};
+use parking_lot::Mutex;
 
+use crate::FileMeta;
 use crate::ids::RegionId;
 use crate::read::CacheStats;
 
@@ -21,7 +24,12 @@ pub(crate) struct MetricCounters {
     pub(crate) ingested_bytes: AtomicU64,
     pub(crate) stalled_writes: AtomicU64,
     pub(crate) upkeep_failures: AtomicU64,
+    /// The last compactions, the newest last.
+    pub(crate) ended: Mutex<VecDeque<CompactionStats>>,
 }
+
+/// Compactions that are remembered.
+const ENDED_MAX: usize = 256;
 
 /// Counters and sizes at one moment. Bytes are bytes, everything else is a number of things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,7 +99,58 @@ pub struct RegionStats {
     pub size_bytes: u64,
 }
 
+/// A store file that a region lists.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FileStats {
+    /// The table.
+    pub table: TableId,
+    /// The region.
+    pub region: RegionId,
+    /// The family.
+    pub family: String,
+    /// What the manifest says of it.
+    pub meta: FileMeta,
+}
+
+/// A compaction that has ended, of one family of one region.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompactionStats {
+    /// The table.
+    pub table: TableId,
+    /// The region.
+    pub region: RegionId,
+    /// The family.
+    pub family: String,
+    /// Why: `expired`, `deep`, `deletes`, `small`, `part` or `major`.
+    pub reason: &'static str,
+    /// Store files that it took.
+    pub files_read: u64,
+    /// Their bytes.
+    pub bytes_read: u64,
+    /// Store files that it left.
+    pub files_written: u64,
+    /// Their bytes.
+    pub bytes_written: u64,
+    /// When it began, in milliseconds since the epoch.
+    pub started_ms: i64,
+    /// When it ended.
+    pub ended_ms: i64,
+}
+
 impl MetricCounters {
+    /// Counts a compaction and remembers it.
+    pub(crate) fn note_compaction(&self, stats: CompactionStats) {
+        self.compactions.fetch_add(1, Relaxed);
+        self.compaction_bytes.fetch_add(stats.bytes_written, Relaxed);
+        let mut ended = self.ended.lock();
+        if ended.len() == ENDED_MAX {
+            ended.pop_front();
+        }
+        ended.push_back(stats);
+    }
+
     pub(crate) fn read(&self) -> Metrics {
         Metrics {
             batches_written: self.batches_written.load(Relaxed),

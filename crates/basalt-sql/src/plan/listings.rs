@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables that list what the database has: INFORMATION_SCHEMA.SCHEMATA, TABLES, COLUMNS and INDEXES, SYSTEM.CATALOG with
-//! the columns of Phoenix's that have a meaning here. What changes all the time is in [`state`]. They are made for each statement that reads them.
+//! the columns of Phoenix's that have a meaning here. What changes all the time is in [`state`] and [`storage`]. They are made for each statement that reads them.
 
 mod state;
+mod storage;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use datafusion::datasource::MemTable;
 use super::Planning;
 use crate::catalog::{self, View};
 use crate::error::SqlError;
+use crate::sequence;
 
 /// The listing of this name.
 pub(super) fn find(planning: &Planning, name: &TableName) -> PlanResult<Option<Arc<dyn TableProvider>>> {
@@ -28,6 +30,13 @@ pub(super) fn find(planning: &Planning, name: &TableName) -> PlanResult<Option<A
         ("INFORMATION_SCHEMA", "COLUMNS") => columns(planning, &INFORMATION_COLUMNS)?,
         ("INFORMATION_SCHEMA", "INDEXES") => indexes(planning)?,
         ("SYSTEM", "CATALOG") => columns(planning, &CATALOG_COLUMNS)?,
+        ("SYSTEM", "SEQUENCE") => match sequence::before_the_first(planning.engine.database())? {
+            Some(schema) => RecordBatch::new_empty(schema),
+            None => return Ok(None),
+        },
+        ("SYSTEM", "FILES") => storage::files(planning)?,
+        ("SYSTEM", "COMPACTIONS") => storage::compactions(planning)?,
+        ("SYSTEM", "SLOW_QUERIES") => state::slow_queries(planning)?,
         ("SYSTEM", "QUERIES") => state::queries(planning)?,
         ("SYSTEM", "METRICS") => state::metrics(planning)?,
         ("SYSTEM", "TABLE_STATS") => state::table_stats(planning)?,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use basalt_hfile::cells::CellRun;
+use basalt_hfile::typed::arrow_schema;
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
 use basalt_model::types::Value;
 use basalt_model::{
@@ -14,6 +15,7 @@ use basalt_model::{
 };
 use basalt_store::read::RowRequest;
 use basalt_store::{Database, Durability};
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::util::display::array_value_to_string;
 
 use super::Record;
@@ -90,6 +92,12 @@ fn find_table(database: &Database) -> Result<Option<TableId>, SqlError> {
         Err(basalt_store::Error::NoSuchTable { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The columns of the table while there is none, since no sequence was made yet.
+pub(crate) fn before_the_first(database: &Database) -> Result<Option<SchemaRef>, SqlError> {
+    let schema = descriptor().schema.expect("set above");
+    Ok(find_table(database)?.is_none().then(|| Arc::new(arrow_schema(&schema))))
 }
 
 fn find_or_create_table(database: &Database) -> Result<TableId, SqlError> {

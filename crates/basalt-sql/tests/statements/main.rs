@@ -7,6 +7,7 @@ mod files;
 mod indexes;
 mod parameters;
 mod points;
+mod system;
 
 use std::collections::HashSet;
 use std::sync::Arc;

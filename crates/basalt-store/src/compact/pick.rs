@@ -73,6 +73,20 @@ pub enum Reason {
     Major,
 }
 
+impl Reason {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Deep => "deep",
+            Self::Deletes => "deletes",
+            Self::Small => "small",
+            Self::Part => "part",
+            Self::Major => "major",
+        }
+    }
+}
+
 /// Files to rewrite together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pick {

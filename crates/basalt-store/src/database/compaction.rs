@@ -8,7 +8,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::KeepDeletedCells;
 use basalt_model::{FamilyDescriptor, IndexState, TableId, TableSchema};
@@ -18,6 +17,7 @@ use crate::compact::{self, CompactionSpec, Control, FILE_BYTES_MAX, Pick, PickOp
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::manifest::FileMeta;
+use crate::metrics::CompactionStats;
 use crate::new_file::FinishedFile;
 use crate::read::{Keep, Purpose, Rules, StoreFile};
 use crate::snapshot::read::access;
@@ -148,6 +148,7 @@ impl Shared {
 
     /// False if there was nothing that could be done now.
     fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick) -> Result<bool> {
+        let started_ms = self.env.now_ms();
         let chosen = |file: &&Arc<StoreFile>| pick.inputs.contains(&file.meta().id);
         let inputs: Vec<Arc<StoreFile>> = place.files().iter().filter(chosen).cloned().collect();
         let newest = inputs.iter().map(|file| file.meta().seq_max).max().expect("a pick has inputs");
@@ -178,25 +179,42 @@ impl Shared {
         let control = Arc::new(Control::default());
         self.upkeep.begin_compaction(&control);
         let outputs = compact::run(&spec, &access(self, Keep::Nothing), &control)?;
-        self.swap_compacted(place, &spec.inputs, outputs)?;
+        let bytes = |sizes: &mut dyn Iterator<Item = u64>| sizes.sum::<u64>();
+        let mut stats = CompactionStats {
+            table: place.region.table,
+            region: place.region.id,
+            family: place.family.name.clone(),
+            reason: pick.reason.name(),
+            files_read: spec.inputs.len() as u64,
+            bytes_read: bytes(&mut spec.inputs.iter().map(|file| file.meta().size_bytes)),
+            files_written: outputs.len() as u64,
+            bytes_written: bytes(&mut outputs.iter().map(|output| output.meta.size_bytes)),
+            started_ms,
+            ended_ms: started_ms,
+        };
+        if self.swap_compacted(place, &spec.inputs, outputs)? {
+            stats.ended_ms = self.env.now_ms();
+            self.metrics.note_compaction(stats);
+        }
         Ok(true)
     }
 
+    /// False if the inputs are no longer those of the region.
     fn swap_compacted(
         &self,
         place: &FamilyPlace,
         inputs: &[Arc<StoreFile>],
         mut outputs: Vec<FinishedFile>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let (table, region, family) = (place.region.table, place.region.id, &place.family.name);
         let mut manifest = self.manifest.lock();
         // Dropped, split or merged while it was rewritten: nothing to swap, and the outputs remove themselves.
-        let Some(current) = self.family_place(table, region, family) else { return Ok(()) };
+        let Some(current) = self.family_place(table, region, family) else { return Ok(false) };
         let is_input = |meta: &FileMeta| inputs.iter().any(|input| input.meta().id == meta.id);
         let here = current.files().iter().filter(|file| is_input(file.meta())).count();
         if here != inputs.len() {
             // Compactions run one at a time, so the family was dropped and came back empty.
-            return Ok(());
+            return Ok(false);
         }
         outputs.iter_mut().for_each(FinishedFile::keep);
         manifest.change(|manifest| {
@@ -220,10 +238,7 @@ impl Shared {
             })
         });
         self.release_files(manifest.current(), inputs);
-        self.metrics.compactions.fetch_add(1, Relaxed);
-        let written: u64 = outputs.iter().map(|output| output.meta.size_bytes).sum();
-        self.metrics.compaction_bytes.fetch_add(written, Relaxed);
-        Ok(())
+        Ok(true)
     }
 }
 

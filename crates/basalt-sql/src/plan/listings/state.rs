@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the database is like at this moment: SYSTEM.QUERIES, SYSTEM.METRICS and SYSTEM.TABLE_STATS.
+//! What the database is like at this moment: SYSTEM.QUERIES, SYSTEM.SLOW_QUERIES, SYSTEM.METRICS and SYSTEM.TABLE_STATS.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{batch, schema_name, texts};
 use crate::error::SqlError;
 use crate::plan::Planning;
 
-fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
+pub(super) fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
     let values = values.into_iter().map(|value| i64::try_from(value).unwrap_or(i64::MAX));
     Arc::new(values.collect::<Int64Array>())
 }
@@ -21,11 +21,10 @@ fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
 pub(super) fn queries(planning: &Planning) -> PlanResult<RecordBatch> {
     let running = planning.engine.running().list();
     let readings: Vec<_> = running.iter().map(|statement| statement.progress.read()).collect();
-    let started = running.iter().map(|statement| Some(statement.started_ms));
     batch(vec![
         ("ID", numbers(running.iter().map(|statement| statement.id))),
         ("STATEMENT", texts(running.iter().map(|statement| Some(statement.text.clone())))),
-        ("STARTED", Arc::new(started.collect::<TimestampMillisecondArray>())),
+        ("STARTED", moments(running.iter().map(|statement| statement.started_ms))),
         (
             "PHASE",
             texts(readings.iter().map(|read| Some(read.phase.to_owned()).filter(|phase| !phase.is_empty()))),
@@ -34,6 +33,26 @@ pub(super) fn queries(planning: &Planning) -> PlanResult<RecordBatch> {
         ("BYTES_READ", numbers(readings.iter().map(|read| read.bytes))),
         ("ROWS_WRITTEN", numbers(readings.iter().map(|read| read.rows_written))),
     ])
+}
+
+/// The last statements that took long.
+pub(super) fn slow_queries(planning: &Planning) -> PlanResult<RecordBatch> {
+    let slow = planning.engine.running().slow();
+    let readings: Vec<_> = slow.iter().map(|slow| slow.statement.progress.read()).collect();
+    batch(vec![
+        ("ID", numbers(slow.iter().map(|slow| slow.statement.id))),
+        ("STATEMENT", texts(slow.iter().map(|slow| Some(slow.statement.text.clone())))),
+        ("STARTED", moments(slow.iter().map(|slow| slow.statement.started_ms))),
+        ("ELAPSED_MS", numbers(slow.iter().map(|slow| slow.elapsed_ms.max(0) as u64))),
+        ("ROWS_READ", numbers(readings.iter().map(|read| read.rows))),
+        ("BYTES_READ", numbers(readings.iter().map(|read| read.bytes))),
+        ("ROWS_WRITTEN", numbers(readings.iter().map(|read| read.rows_written))),
+    ])
+}
+
+/// Milliseconds since 1970 as dates.
+pub(super) fn moments(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(values.into_iter().map(Some).collect::<TimestampMillisecondArray>())
 }
 
 /// Counters since the database was opened, and sizes.
