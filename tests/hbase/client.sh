@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # client.sh BASALT   HBase's Java client against `BASALT serve`: all that ClientCheck does, with cell blocks, without them, with compressed ones,
-# and by way of ZooKeeper; then Survivor, over kills of the server.
+# and by way of ZooKeeper; random programs whose answers HBase itself gave once; then Survivor, over kills of the server.
 #
 # BASALT is the program, or the example `serve` of crates/basalt-server, which is compiled sooner.
 set -euo pipefail
@@ -35,6 +35,8 @@ for form in blocks inline gzip; do
   echo "ClientCheck, $form"
   "$here/run.sh" ClientCheck "rpc:$address" "$form"
 done
+echo 'random programs'
+"$here/run.sh" Programs check "rpc:$address" "$here/recorded/programs.txt.gz" "$here/recorded/known.txt"
 echo 'ClientCheck, by ZooKeeper'
 "$here/run.sh" ClientCheck "zk:$zookeeper"
 echo 'ClientCheck, HBase 3'

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::{Comparator, CompareOp, Filter, FuzzyKey, RowRange};
+use super::{Filter, FuzzyKey, RowRange};
 use crate::ROW_LEN_MAX;
 use crate::escape::Escaped;
 
@@ -64,14 +64,6 @@ pub enum FilterError {
         /// The timestamp.
         found: i64,
     },
-    /// An order asked of a comparator that knows none.
-    #[error("a {comparator} comparator knows only equal and not equal; found {op:?}")]
-    Unordered {
-        /// The comparator.
-        comparator: &'static str,
-        /// The operator.
-        op: CompareOp,
-    },
     /// A chance that is no number.
     #[error("the chance of a random-row filter is not a number")]
     Chance,
@@ -93,15 +85,6 @@ fn check(filter: &Filter, depth: usize) -> Result<(), FilterError> {
             filters.iter().try_for_each(|filter| check(filter, depth + 1))
         }
         Filter::Skip(filter) | Filter::WhileMatch(filter) => check(filter, depth + 1),
-        Filter::Row { op, comparator }
-        | Filter::Family { op, comparator }
-        | Filter::Qualifier { op, comparator }
-        | Filter::Value { op, comparator }
-        | Filter::ColumnValue { op, comparator, .. } => check_comparison(*op, comparator),
-        Filter::SingleColumnValue(test) => check_comparison(test.op, &test.comparator),
-        Filter::DependentColumn { test, .. } => {
-            test.iter().try_for_each(|(op, comparator)| check_comparison(*op, comparator))
-        }
         Filter::MultipleColumnPrefix { prefixes } => check_prefixes(prefixes),
         Filter::Timestamps { timestamps, .. } => match timestamps.iter().find(|&&found| found < 0) {
             Some(&found) => Err(FilterError::NegativeTimestamp { found }),
@@ -118,16 +101,14 @@ fn check(filter: &Filter, depth: usize) -> Result<(), FilterError> {
         | Filter::ColumnCountGet { .. }
         | Filter::Page { .. }
         | Filter::FirstKeyOnly
-        | Filter::KeyOnly { .. } => Ok(()),
-    }
-}
-
-fn check_comparison(op: CompareOp, comparator: &Comparator) -> Result<(), FilterError> {
-    let equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual | CompareOp::NoOp);
-    match comparator {
-        Comparator::Substring(_) if !equality => Err(FilterError::Unordered { comparator: "substring", op }),
-        Comparator::Regex(_) if !equality => Err(FilterError::Unordered { comparator: "regex", op }),
-        _ => Ok(()),
+        | Filter::KeyOnly { .. }
+        | Filter::Row { .. }
+        | Filter::Family { .. }
+        | Filter::Qualifier { .. }
+        | Filter::Value { .. }
+        | Filter::ColumnValue { .. }
+        | Filter::SingleColumnValue(_)
+        | Filter::DependentColumn { .. } => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ use basalt_wire::{CellReader, Exception, exception, pb};
 use bytes::BytesMut;
 use prost::Message;
 
+use super::mutate::NewValues;
 use super::{endpoint, get, gets, mutate};
 use crate::call::{Context, Incoming, Reply};
 use crate::failure;
@@ -148,6 +149,7 @@ impl Multi<'_> {
                 }
             }
         }
+        let values: Vec<NewValues> = changes.iter().map(NewValues::of).collect();
         let outcome = match refused {
             Some(exception) => Err(exception),
             None => self.apply(region, changes, message.condition),
@@ -158,8 +160,10 @@ impl Multi<'_> {
         };
         let mut results = Vec::with_capacity(indices.len());
         for (at, index) in (0..).zip(indices) {
-            let row = if at == 0 { row.clone() } else { Default::default() };
-            let result = Some(mutate::result_of(&row, CellForm::Inline, &mut self.cells));
+            let result = Some(match at {
+                0 => mutate::result_of(&values, &row, CellForm::Inline, &mut self.cells),
+                _ => pb::Result::default(),
+            });
             results.push(pb::ResultOrException { index: index.or(Some(at)), result, ..Default::default() });
         }
         Ok(pb::RegionActionResult { result_or_exception: results, exception: None, processed: Some(applied) })

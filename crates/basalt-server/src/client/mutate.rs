@@ -3,12 +3,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_model::{Get, Mutation};
+use basalt_model::{CellRef, Get, Mutation};
 use basalt_store::Row;
 use basalt_wire::mutation::{self, Change};
 use basalt_wire::result::{self, CellForm};
 use basalt_wire::{Exception, exception, pb};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use crate::call::{Context, Incoming, Reply};
 use crate::failure;
@@ -22,16 +22,17 @@ pub(super) fn call(node: &Node, context: &Context, mut incoming: Incoming) -> Re
     let change = mutation::change(request.mutation, &mut incoming.cells)?;
     region.check_row(change.mutation.row())?;
     let mut cells = BytesMut::new();
-    let answers = change.return_results && answers_with_cells(&change.mutation);
+    // Who does not want the new cells gets a result without them.
+    let answers = answers_with_cells(&change.mutation).then_some(change.return_results);
     let nonce = (request.nonce_group.unwrap_or(0), change.nonce);
     let (applied, row) = match request.condition {
         None => (true, once(node, &region, nonce, change)?),
         Some(condition) => under_condition(node, &region, condition, change)?,
     };
-    let result = match answers {
-        true if applied => Some(result::of_cells(row.cells(), context.form, &mut cells)),
-        _ => None,
-    };
+    let result = answers.filter(|_| applied).map(|with_cells| match with_cells {
+        true => result::of_cells(row.cells(), context.form, &mut cells),
+        false => pb::Result::default(),
+    });
     let response = pb::MutateResponse { result, processed: Some(applied), metrics: None };
     Ok(Reply::with_cells(&response, cells))
 }
@@ -79,7 +80,7 @@ pub(super) fn once(
 
 /// A get of the columns that a change concerns.
 fn current(mutation: &Mutation) -> Get {
-    let mut get = Get::new(bytes::Bytes::copy_from_slice(mutation.row()));
+    let mut get = Get::new(Bytes::copy_from_slice(mutation.row()));
     match mutation {
         Mutation::Increment(increment) => {
             for (family, qualifier, _) in &increment.amounts {
@@ -96,10 +97,51 @@ fn current(mutation: &Mutation) -> Get {
     get
 }
 
-/// The result of a change for a list of results; puts and deletes have an empty one.
-pub(super) fn result_of(row: &Row, form: CellForm, cells: &mut BytesMut) -> pb::Result {
-    match row.is_empty() {
+/// The columns of which a change has new values, in their order, and whether the client wants those.
+pub(super) struct NewValues {
+    columns: Vec<(Bytes, Bytes)>,
+    wanted: bool,
+}
+
+impl NewValues {
+    pub(super) fn of(change: &Change) -> Self {
+        let mut columns: Vec<(Bytes, Bytes)> = match &change.mutation {
+            Mutation::Increment(increment) => increment
+                .amounts
+                .iter()
+                .map(|(family, qualifier, _)| (family.clone(), qualifier.clone()))
+                .collect(),
+            Mutation::Append(append) => append
+                .values
+                .iter()
+                .map(|(family, qualifier, _)| (family.clone(), qualifier.clone()))
+                .collect(),
+            Mutation::Put(_) | Mutation::Delete(_) => Vec::new(),
+        };
+        columns.sort_unstable();
+        Self { columns, wanted: change.return_results }
+    }
+}
+
+/// The result of changes of one row: of all new values, which `row` has by column, those that are wanted, by change.
+pub(super) fn result_of(
+    changes: &[NewValues],
+    row: &Row,
+    form: CellForm,
+    cells: &mut BytesMut,
+) -> pb::Result {
+    let mut left: Vec<CellRef<'_>> = row.cells().collect();
+    let mut wanted = Vec::new();
+    for change in changes {
+        for (family, qualifier) in &change.columns {
+            // Of a column that several changes concern the values have the order of the changes.
+            let at = left.iter().position(|cell| cell.family == family && cell.qualifier == qualifier);
+            let cell = at.map(|at| left.remove(at));
+            wanted.extend(cell.filter(|_| change.wanted));
+        }
+    }
+    match wanted.is_empty() {
         true => pb::Result::default(),
-        false => result::of_cells(row.cells(), form, cells),
+        false => result::of_cells(wanted.into_iter(), form, cells),
     }
 }

@@ -309,9 +309,15 @@ impl Wanted {
             && bytes < self.shape.bytes
             && self.rows.is_none_or(|limit| rows < limit)
         {
-            let Some(piece) = front.pop() else { break };
+            let Some(piece) = front.peek() else { break };
+            if piece.completes && self.rows.is_some_and(|limit| rows + 1 >= limit) {
+                // The last row wanted is complete: this piece is of another one.
+                rows += 1;
+                break;
+            }
+            front.pop();
             bytes += piece.bytes;
-            rows += usize::from(!piece.partial);
+            rows += piece.rows();
             pieces.push(piece);
             if piece.partial && !self.shape.batched {
                 break;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use basalt_store::{Rows, Step};
-use basalt_wire::cell_block::encode_cell;
+use basalt_store::{CellRun, Rows, Step};
+use basalt_wire::cell_block::{encode_cell, encode_flat_cell};
 use basalt_wire::{Exception, exception};
 use bytes::{Bytes, BytesMut};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -41,9 +41,16 @@ pub(crate) struct Scanner {
     pub(super) expires_ms: AtomicU64,
     front: Mutex<Front>,
     /// Of who says `reading` in `front`.
-    source: Mutex<Source>,
+    source: Mutex<Reader>,
     /// Somebody stopped reading.
     paused: Condvar,
+}
+
+/// The source, and where it stands.
+struct Reader {
+    source: Source,
+    /// Row of the last result if more of it could follow.
+    cut_row: Vec<u8>,
 }
 
 /// Where results come from.
@@ -59,6 +66,15 @@ pub(crate) struct Piece {
     pub(crate) bytes: usize,
     /// More cells of the row may follow.
     pub(crate) partial: bool,
+    /// It shows that the row of the piece before, of which more could have followed, is complete.
+    pub(crate) completes: bool,
+}
+
+impl Piece {
+    /// Rows that are complete with it.
+    pub(crate) fn rows(&self) -> usize {
+        usize::from(self.completes) + usize::from(!self.partial)
+    }
 }
 
 /// What the opening call of a scan says about all its answers.
@@ -102,7 +118,7 @@ pub(crate) struct Front {
     pub(crate) shape: Shape,
     pieces: VecDeque<Piece>,
     buffer: BytesMut,
-    /// Pieces that are the last of their row.
+    /// Rows that are complete with what is ready.
     complete: usize,
     /// The source has nothing more.
     ended: bool,
@@ -150,7 +166,7 @@ impl Scanner {
             region,
             expires_ms: AtomicU64::new(u64::MAX),
             front: Mutex::new(front),
-            source: Mutex::new(source),
+            source: Mutex::new(Reader { source, cut_row: Vec::new() }),
             paused: Condvar::new(),
         }
     }
@@ -236,7 +252,7 @@ impl Scanner {
         let _reading = Reading(self);
         let mut source = self.source.lock();
         let chunk = source.read(&missing, stop);
-        let filter_done = chunk.ended && source.filter_is_done();
+        let filter_done = chunk.ended && source.source.filter_is_done();
         drop(source);
         let mut front = self.front.lock();
         front.filter_done |= filter_done;
@@ -258,7 +274,7 @@ fn has_passed(time: Option<Instant>) -> bool {
     time.is_some_and(|time| Instant::now() >= time)
 }
 
-impl Source {
+impl Reader {
     fn read(&mut self, missing: &Missing, stop: Option<Instant>) -> Chunk {
         let mut chunk = Chunk::default();
         let mut looks = 0_u64;
@@ -267,7 +283,11 @@ impl Source {
             if looks.is_multiple_of(ROWS_PER_LOOK) && has_passed(stop) {
                 break;
             }
-            match self.read_one(&mut chunk, stop) {
+            let read = match self.read_rows(&mut chunk, missing) {
+                Ok(false) => self.read_one(&mut chunk, stop),
+                read => read,
+            };
+            match read {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(exception) => {
@@ -279,21 +299,41 @@ impl Source {
         chunk
     }
 
+    /// Reads rows that pass as they lie; false if there are none next.
+    fn read_rows(&mut self, chunk: &mut Chunk, missing: &Missing) -> Result<bool, Exception> {
+        let Source::Stored(rows) = &mut self.source else { return Ok(false) };
+        if !self.cut_row.is_empty() {
+            return Ok(false);
+        }
+        let pieces = missing.pieces.min(CHUNK_PIECES) - chunk.pieces.len();
+        let run = rows.next_rows(pieces.min(missing.rows - chunk.complete)).map_err(failure::of_store)?;
+        run.iter().for_each(|run| chunk.push_rows(run));
+        Ok(run.is_some())
+    }
+
     /// Reads the next result; false at the end, or if time ran out.
     fn read_one(&mut self, chunk: &mut Chunk, stop: Option<Instant>) -> Result<bool, Exception> {
-        match self {
-            Self::Meta(rows) => match rows.pop_front() {
-                Some(row) => chunk.push(row.cells(), false),
+        match &mut self.source {
+            Source::Meta(rows) => match rows.pop_front() {
+                Some(row) => chunk.push(row.cells(), false, false),
                 None => chunk.ended = true,
             },
-            Self::Stored(rows) => {
+            Source::Stored(rows) => {
                 let filtered = &mut chunk.filtered;
                 let mut pause = || {
                     *filtered += 1;
                     filtered.is_multiple_of(ROWS_PER_LOOK) && has_passed(stop)
                 };
                 match rows.step(&mut pause).map_err(failure::of_store)? {
-                    Step::Row(row) => chunk.push(row.cells(), row.is_partial()),
+                    Step::Row(row) => {
+                        // No row is empty.
+                        let completes = !self.cut_row.is_empty() && self.cut_row != row.key();
+                        self.cut_row.clear();
+                        if row.is_partial() {
+                            self.cut_row.extend_from_slice(row.key());
+                        }
+                        chunk.push(row.cells(), row.is_partial(), completes);
+                    }
                     Step::End => chunk.ended = true,
                     Step::Paused(row) => {
                         chunk.cursor = Some(row);
@@ -304,7 +344,9 @@ impl Source {
         }
         Ok(!chunk.ended)
     }
+}
 
+impl Source {
     fn filter_is_done(&self) -> bool {
         matches!(self, Self::Stored(rows) if rows.filter_is_done())
     }
@@ -317,15 +359,43 @@ impl Chunk {
             || self.complete >= missing.rows
     }
 
-    fn push<'a>(&mut self, row: impl Iterator<Item = basalt_model::CellRef<'a>>, partial: bool) {
+    /// Whole rows of a block.
+    fn push_rows(&mut self, run: &CellRun) {
+        let CellRun { block, cells } = run;
+        let first = block.row_starts.partition_point(|&start| (start as usize) < cells.start);
+        let mut start = cells.start;
+        let ends = block.row_starts[first..].iter().skip(1).map(|&end| end as usize);
+        for end in ends.chain([block.len()]) {
+            let before = self.bytes.len();
+            for slot in &block.slots[start..end] {
+                let (key, value) = (block.key_front_of(slot), block.value_of(slot));
+                encode_flat_cell(key, slot.timestamp, slot.cell_type, value, &mut self.bytes);
+            }
+            let (cells, bytes) = ((end - start) as u32, self.bytes.len() - before);
+            self.complete += 1;
+            self.pieces.push(Piece { cells, bytes, partial: false, completes: false });
+            start = end;
+            if start >= run.cells.end {
+                break;
+            }
+        }
+    }
+
+    fn push<'a>(
+        &mut self,
+        row: impl Iterator<Item = basalt_model::CellRef<'a>>,
+        partial: bool,
+        completes: bool,
+    ) {
         let before = self.bytes.len();
         let mut cells = 0;
         for cell in row {
             encode_cell(&cell, &mut self.bytes);
             cells += 1;
         }
-        self.complete += usize::from(!partial);
-        self.pieces.push(Piece { cells, bytes: self.bytes.len() - before, partial });
+        let piece = Piece { cells, bytes: self.bytes.len() - before, partial, completes };
+        self.complete += piece.rows();
+        self.pieces.push(piece);
     }
 }
 
@@ -398,11 +468,16 @@ impl Front {
         !self.reading && self.failed.is_none() && self.ahead.has_room() && !self.reaches(&low)
     }
 
-    /// The next result that is ready; its bytes are taken with [`Front::take`].
-    pub(crate) fn pop(&mut self) -> Option<Piece> {
-        let piece = self.pieces.pop_front()?;
-        self.complete -= usize::from(!piece.partial);
-        Some(piece)
+    /// The next result that is ready.
+    pub(crate) fn peek(&self) -> Option<Piece> {
+        self.pieces.front().copied()
+    }
+
+    /// Takes it; its bytes are taken with [`Front::take`].
+    pub(crate) fn pop(&mut self) {
+        if let Some(piece) = self.pieces.pop_front() {
+            self.complete -= piece.rows();
+        }
     }
 
     /// The bytes of results that were popped.

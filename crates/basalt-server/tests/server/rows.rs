@@ -90,6 +90,43 @@ fn in_a_multi_each_action_fails_alone() {
     assert_eq!(client.get(&regions[1], "z"), Ok(Some(Bytes::from_static(b"4"))));
 }
 
+/// Changes of one row under a condition answer with their new values in their order, but for those that nobody wants.
+#[test]
+fn changes_of_a_row_answer_with_the_values_that_are_wanted() {
+    let served = serve(ServerOptions::default());
+    let regions = served.table(&[]);
+    let append = |index, qualifier: &'static str, wanted: bool| {
+        let mut mutation = put("a", b"x");
+        mutation.mutate_type = Some(MutationType::Append as i32);
+        mutation.column_value[0].qualifier_value[0].qualifier = Some(qualifier.into());
+        if !wanted {
+            let attribute =
+                pb::NameBytesPair { name: "_rr_".to_owned(), value: Some(Bytes::from_static(&[0])) };
+            mutation.attribute.push(attribute);
+        }
+        pb::Action { index: Some(index), mutation: Some(mutation), ..Default::default() }
+    };
+    let mut client = served.client("ClientService");
+    let mut values = |actions: Vec<pb::Action>| {
+        let action = pb::RegionAction {
+            region: region(&regions[0]),
+            atomic: Some(true),
+            action: actions,
+            ..Default::default()
+        };
+        let request = pb::MultiRequest { region_action: vec![action], ..Default::default() };
+        let (response, _) = client.multi(&request).unwrap();
+        let result = response.region_action_result[0].result_or_exception[0].result.clone().unwrap();
+        let value = |cell: pb::Cell| [cell.qualifier.unwrap(), cell.value.unwrap()];
+        result.cell.into_iter().map(value).collect::<Vec<_>>()
+    };
+    let found =
+        values(vec![append(0, "z", true), append(1, "b", false), append(2, "a", true), append(3, "z", true)]);
+    assert_eq!(found, [["z", "x"], ["a", "x"], ["z", "x"]]);
+    assert_eq!(values(vec![append(0, "z", false), append(1, "z", true)]), [["z", "xx"]]);
+    assert_eq!(values(vec![append(0, "z", false)]), [[""; 2]; 0]);
+}
+
 /// Many gets of one call, in no order, some of the same row, some of rows that are not there, some that ask for something else, a change between
 /// them: each result stands where its get stood.
 #[test]

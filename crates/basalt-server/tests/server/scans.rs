@@ -170,3 +170,30 @@ fn a_dropped_table_ends_its_scans() {
     assert_eq!(client.scan(&next(first.scanner_id(), 10, 0)).unwrap_err(), "NotServingRegionException");
     assert_eq!(served.server.status().scanners, 0);
 }
+
+/// Rows are cut into batches that are just full: none of them says that its row is over, and still no row too many is given.
+#[test]
+fn a_limit_of_rows_counts_rows_that_end_with_a_full_batch() {
+    let served = serve(ServerOptions::default());
+    let regions = served.table(&[]);
+    let table = served.db.open_table(&basalt_model::TableName::in_default("t")).unwrap();
+    for row in ["a", "b", "c", "d", "e"] {
+        table.put(basalt_model::Put::new(row).add("f", "q1", "1").add("f", "q2", "2")).unwrap();
+    }
+    let mut client = served.client("ClientService");
+    for (batch, limit, expected) in
+        [(2, 3, "aabbcc"), (1, 2, "aabb"), (3, 4, "aabbccdd"), (2, 9, "aabbccddee")]
+    {
+        let request = pb::ScanRequest {
+            region: Some(region(&regions[0])),
+            scan: Some(pb::Scan { batch_size: Some(batch), ..Default::default() }),
+            number_of_rows: Some(100),
+            limit_of_rows: Some(limit),
+            ..Default::default()
+        };
+        let (response, cells) = client.scan(&request).unwrap();
+        let rows: Vec<u8> = cells.iter().map(|cell| cell.row[0]).collect();
+        assert_eq!(String::from_utf8(rows).unwrap(), expected, "batch {batch}, limit {limit}");
+        assert_eq!(response.more_results(), limit == 9);
+    }
+}

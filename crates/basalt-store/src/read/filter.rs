@@ -169,8 +169,9 @@ fn build(filter: &Filter, reversed: bool, chance: &dyn Fn() -> u64) -> Result<Bo
     Ok(match filter {
         Filter::All(filters) => Box::new(list::All::new(members(filters)?, reversed)),
         Filter::Any(filters) => Box::new(list::Any::new(members(filters)?, reversed)),
-        Filter::Skip(filter) => Box::new(list::Skip::new(build(filter, reversed, chance)?)),
-        Filter::WhileMatch(filter) => Box::new(list::WhileMatch::new(build(filter, reversed, chance)?)),
+        // In HBase these two do not tell the filter in them that rows descend.
+        Filter::Skip(filter) => Box::new(list::Skip::new(build(filter, false, chance)?)),
+        Filter::WhileMatch(filter) => Box::new(list::WhileMatch::new(build(filter, false, chance)?)),
         Filter::Row { op, comparator } => Box::new(compare::ByRow::new(*op, comparator)?),
         Filter::Family { op, comparator } => Box::new(compare::ByFamily::new(*op, comparator)?),
         Filter::Qualifier { op, comparator } => Box::new(compare::ByQualifier::new(*op, comparator)?),

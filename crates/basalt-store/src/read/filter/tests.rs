@@ -114,6 +114,11 @@ fn comparators_compare_what_they_say() {
     assert!(!value(Comparator::BinaryComponent { value: bytes("bc"), offset: 9 }, CompareOp::Equal, b"abcd"));
     assert!(value(Comparator::Substring("ELL".into()), CompareOp::Equal, b"Hello"));
     assert!(value(Comparator::Regex("^h.l+o$".into()), CompareOp::Equal, b"hello"));
+    // What has no order is less than what it does not equal.
+    assert!(value(Comparator::Substring("x".into()), CompareOp::Less, b"hello"));
+    assert!(!value(Comparator::Substring("ell".into()), CompareOp::Less, b"hello"));
+    assert!(value(Comparator::Regex("^h".into()), CompareOp::GreaterOrEqual, b"hello"));
+    assert!(!value(Comparator::Regex("^x".into()), CompareOp::GreaterOrEqual, b"hello"));
     assert!(value(Comparator::Null, CompareOp::NotEqual, b""));
     let op = basalt_model::filter::BitOp::Xor;
     assert!(!value(Comparator::Bit { value: bytes("a"), op }, CompareOp::Equal, b"a"));
