@@ -92,6 +92,14 @@ impl CellBlock {
         }
     }
 
+    /// The flat key of a slot of this block, up to its timestamp.
+    #[inline]
+    pub fn key_front_of(&self, slot: &CellSlot) -> &[u8] {
+        let start = slot.key as usize;
+        let len = 3 + slot.row_len as usize + slot.family_len as usize + slot.qualifier_len as usize;
+        &self.keys[start..start + len]
+    }
+
     /// Row of cell `index`.
     #[inline]
     pub fn row(&self, index: usize) -> &[u8] {
@@ -146,4 +154,13 @@ pub struct CellRun {
     pub block: Arc<CellBlock>,
     /// Indices of the cells in the block.
     pub cells: Range<usize>,
+}
+
+impl CellRun {
+    /// Rows of which the first cell is in the run.
+    pub fn rows(&self) -> usize {
+        let starts = &self.block.row_starts;
+        let before = |end: usize| starts.partition_point(|&start| (start as usize) < end);
+        before(self.cells.end) - before(self.cells.start)
+    }
 }

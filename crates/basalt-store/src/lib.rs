@@ -23,6 +23,7 @@ mod table;
 mod version;
 mod wal;
 
+pub use basalt_hfile::CellRun;
 pub use check::{CheckReport, Finding, Severity, check};
 pub use database::{Database, Ingest, IngestSummary, NewIndex, TableSnapshot};
 pub use env::Env;

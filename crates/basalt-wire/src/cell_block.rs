@@ -131,5 +131,28 @@ pub fn encode_cell(cell: &CellRef<'_>, out: &mut BytesMut) {
     out.put_slice(cell.value);
 }
 
+/// Appends a cell of which the key lies ready up to its timestamp (`row_len | row | family_len | family | qualifier`), without tags.
+#[inline]
+pub fn encode_flat_cell(
+    key_front: &[u8],
+    timestamp: i64,
+    cell_type: CellType,
+    value: &[u8],
+    out: &mut BytesMut,
+) {
+    let key_len = key_front.len() + 9;
+    let mut lens = [0; 12];
+    lens[..4].copy_from_slice(&((8 + key_len + value.len()) as u32).to_be_bytes());
+    lens[4..8].copy_from_slice(&(key_len as u32).to_be_bytes());
+    lens[8..].copy_from_slice(&(value.len() as u32).to_be_bytes());
+    let mut key_end = [0; 9];
+    key_end[..8].copy_from_slice(&timestamp.to_be_bytes());
+    key_end[8] = cell_type.code();
+    out.reserve(12 + key_len + value.len());
+    for part in [&lens[..], key_front, &key_end, value] {
+        out.extend_from_slice(part);
+    }
+}
+
 #[cfg(test)]
 mod tests;

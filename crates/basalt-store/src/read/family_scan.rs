@@ -2,11 +2,11 @@
 //! The cells of one family that a reader wants, row by row, in either direction.
 //!
 //! Cells are judged one by one ([`Matcher`]), but for rows that lie whole in a lone plain block when the reader
-//! has no wishes: those are passed on as they are.
+//! has no wishes: those are passed on as they are, many at once to who can take them.
 
 use std::sync::Arc;
 
-use basalt_hfile::CellBlock;
+use basalt_hfile::{CellBlock, CellRun};
 use basalt_model::{CellRef, KeyRange};
 use bytes::Bytes;
 
@@ -251,13 +251,10 @@ impl FamilyScan {
     /// Not those that would reach a limit.
     fn pass_plain_row(&mut self, out: &mut Row, limits: &mut Limits) {
         let stretch = self.stretch.as_ref().expect("peek found a cell");
-        let wishes = self.matcher.wishes();
-        let block = &stretch.run.block;
-        let expiring = wishes.rules.timestamp_min > stretch.timestamp_min || !block.tags.is_empty();
-        let plain = stretch.lone && block.plain && !expiring && wishes.are_plain() && !self.always_plain;
-        if !plain {
+        if !self.passes_whole(stretch) {
             return;
         }
+        let block = &stretch.run.block;
         let end = row_end(block, self.at).min(stretch.run.cells.end);
         if let Some(max) = limits.bytes_max {
             let bytes = limits.bytes + (self.at..end).map(|i| cell_bytes(&block.cell(i))).sum::<u64>();
@@ -269,6 +266,37 @@ impl FamilyScan {
         out.push_run(block, self.at..end);
         self.matcher.passed_by(&block.cell(end - 1));
         self.at = end;
+    }
+
+    /// True if the rows of a stretch need no question.
+    fn passes_whole(&self, stretch: &Stretch) -> bool {
+        let (wishes, block) = (self.matcher.wishes(), &stretch.run.block);
+        let expiring = wishes.rules.timestamp_min > stretch.timestamp_min || !block.tags.is_empty();
+        stretch.lone && block.plain && !expiring && wishes.are_plain() && !self.always_plain
+    }
+
+    /// The next rows as they lie, up to `rows_max`, if they need no question and each takes less than `bytes_max`. Not the last one of
+    /// a block, which may go on in the next.
+    pub(crate) fn next_rows(&mut self, rows_max: usize, bytes_max: Option<u64>) -> Result<Option<CellRun>> {
+        if self.reversed || self.matcher.is_in_row() || !self.peek()? {
+            return Ok(None);
+        }
+        let stretch = self.stretch.as_ref().expect("peek found a cell");
+        let CellRun { block, cells } = &stretch.run;
+        let small = bytes_max.is_none_or(|max| (block.memory_bytes() as u64) < max);
+        if !small || !self.passes_whole(stretch) {
+            return Ok(None);
+        }
+        let starts = &block.row_starts;
+        let first = starts.partition_point(|&start| (start as usize) < self.at);
+        let last = starts.partition_point(|&start| (start as usize) < cells.end).saturating_sub(1);
+        let last = last.min(first.saturating_add(rows_max));
+        if last <= first || starts[first] as usize != self.at {
+            return Ok(None);
+        }
+        let run = CellRun { block: Arc::clone(block), cells: self.at..starts[last] as usize };
+        self.at = run.cells.end;
+        Ok(Some(run))
     }
 
     fn follow(&mut self, hint: Option<SeekKey>, block: &Arc<CellBlock>) -> Result<()> {

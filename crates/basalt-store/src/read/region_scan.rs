@@ -9,6 +9,7 @@
 //! The order of these steps, and what is skipped when a limit cuts the row, are HBase's (`RegionScannerImpl`, 2.6),
 //! because filters count what they are asked.
 
+use basalt_hfile::CellRun;
 use bytes::Bytes;
 
 use super::family_scan::{FamilyScan, Limits};
@@ -82,6 +83,15 @@ impl RegionScan {
         row.set_partial(then == Then::SameRow);
         let over = self.filter.as_ref().is_some_and(|filter| filter.all_remaining());
         Ok(Next::Result(row, !over && then != Then::End))
+    }
+
+    /// The next rows as they lie, up to `rows_max`, if there is one family and nothing to ask or to count.
+    pub(crate) fn next_rows(&mut self, rows_max: usize) -> Result<Option<CellRun>> {
+        let plain = self.filter.is_none() && self.later.is_empty() && self.limits.cells_max.is_none();
+        match &mut self.families[..] {
+            [family] if plain => family.next_rows(rows_max, self.limits.bytes_max),
+            _ => Ok(None),
+        }
     }
 
     fn fill(&mut self, out: &mut Row, pause: &mut dyn FnMut() -> bool) -> Result<Then> {

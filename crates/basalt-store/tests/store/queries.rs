@@ -325,3 +325,68 @@ fn random_reads_show_what_a_model_of_all_cells_shows() {
     }
     assert!(reads > 3_000, "{reads} reads");
 }
+
+/// Rows that come as they lie, many at once, are those that come one by one: over files that overlap and memory, with deleted and overwritten
+/// rows, small and large blocks, limits of rows and bytes, in stretches of any length.
+#[test]
+fn rows_that_come_as_they_lie_are_those_that_come_one_by_one() {
+    let mut lain = 0;
+    for seed in 1..40 {
+        let mut dice = Dice(seed);
+        let storage = SimStorage::new(seed);
+        let db = open(&storage).unwrap();
+        let name = TableName::in_default("T");
+        let block_bytes = dice.one_of(&[64, 1_024, 65_536]);
+        let family = FamilyDescriptor { block_bytes, ..FamilyDescriptor::new("f") };
+        db.create_table(TableDescriptor::new(name.clone()).family(family)).unwrap();
+        let table = db.open_table(&name).unwrap();
+        for _ in 0..dice.roll(4) {
+            let (from, rows) = (dice.roll(400), dice.roll(300));
+            for row in from..from + rows {
+                let put = |put: Put, i| put.add("f", format!("q{i}"), format!("{seed}-{row}"));
+                let cells = 1 + dice.roll(3);
+                table.put((0..cells).fold(Put::new(format!("r{row:04}")), put)).unwrap();
+            }
+            if dice.roll(2) == 0 {
+                table.delete(Delete::new(format!("r{:04}", from + dice.roll(300)))).unwrap();
+            }
+            match dice.roll(4) {
+                0 => {}
+                1 => table.major_compact().unwrap(),
+                _ => table.flush().unwrap(),
+            }
+        }
+        for _ in 0..12 {
+            let mut scan = Scan::new();
+            scan.limit = (dice.roll(3) == 0).then(|| 1 + dice.roll(300));
+            scan.result_bytes_max = dice.one_of(&[None, Some(40), Some(2_000), Some(1 << 20)]);
+            scan.batch = (dice.roll(6) == 0).then_some(2);
+            if dice.roll(3) == 0 {
+                scan = scan.start_exclusive(format!("r{:04}", dice.roll(500)));
+            }
+            let text = |cell: basalt_model::CellRef<'_>| {
+                let part = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+                [part(cell.row), part(cell.qualifier), cell.timestamp.to_string(), part(cell.value)]
+            };
+            let one_by_one: Vec<_> = table
+                .scan(&scan)
+                .unwrap()
+                .flat_map(|row| row.unwrap().cells().map(text).collect::<Vec<_>>())
+                .collect();
+            let (mut rows, mut found) = (table.scan(&scan).unwrap(), Vec::new());
+            loop {
+                let most = 1 + dice.roll(100) as usize;
+                if let Some(run) = rows.next_rows(most).unwrap() {
+                    assert!((1..=most).contains(&run.rows()), "seed {seed}");
+                    found.extend(run.cells.map(|i| text(run.block.cell(i))));
+                    lain += 1;
+                    continue;
+                }
+                let Some(row) = rows.next() else { break };
+                found.extend(row.unwrap().cells().map(text));
+            }
+            assert_eq!(found, one_by_one, "seed {seed}, {scan:?}");
+        }
+    }
+    assert!(lain > 100, "the short way was taken {lain} times");
+}

@@ -58,3 +58,21 @@ fn tags_are_found() {
     let cells = CellReader::new(bytes.into()).take(1).unwrap();
     assert_eq!(&cells[0].tags[..], b"\0\x02\x08x");
 }
+
+#[test]
+fn a_cell_whose_key_lies_ready_is_written_the_same() {
+    let cell = CellRef {
+        row: b"r1",
+        family: b"f",
+        qualifier: b"q",
+        timestamp: 1000,
+        cell_type: CellType::Put,
+        value: b"v1",
+        seq: basalt_model::Seq(7),
+        tags: b"",
+    };
+    let (mut plain, mut flat) = (BytesMut::new(), BytesMut::new());
+    encode_cell(&cell, &mut plain);
+    encode_flat_cell(b"\0\x02r1\x01fq", 1000, CellType::Put, b"v1", &mut flat);
+    assert_eq!(plain, flat);
+}
