@@ -15,11 +15,14 @@
 //! A [`CellRun`] is a range of cells of one block: the unit in which sorted sources are merged, so that a
 //! source which stands alone for a stretch of keys passes whole blocks on.
 
+mod fronts;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
+pub use fronts::RowFronts;
 
 /// Where the parts of one cell lie in the buffers of its [`CellBlock`]. Offsets and lengths in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,8 @@ pub struct CellBlock {
     /// True if every cell is a put and no two cells of a row share family and qualifier: nothing in this
     /// block hides or is hidden by anything else in it.
     pub plain: bool,
+    /// What makes searches fast; begin with the default.
+    pub fronts: RowFronts,
 }
 
 impl CellBlock {
@@ -135,15 +140,17 @@ impl CellBlock {
 
     /// Index of the first cell whose row is `>= row`; `len()` if there is none.
     pub fn lower_bound_row(&self, row: &[u8]) -> usize {
-        let at = self.row_starts.partition_point(|&start| self.row(start as usize) < row);
-        self.row_starts.get(at).map_or(self.len(), |&start| start as usize)
+        self.row_starts.get(self.lower_bound(row)).map_or(self.len(), |&start| start as usize)
     }
 
     /// Memory that the block holds, in bytes, for caches and budgets.
     pub fn memory_bytes(&self) -> usize {
         let shared = self.keys.as_ptr() == self.values.as_ptr();
         let values = if shared { 0 } else { self.values.len() };
-        self.keys.len() + values + self.slots.len() * size_of::<CellSlot>() + self.row_starts.len() * 4
+        self.keys.len()
+            + values
+            + self.slots.len() * size_of::<CellSlot>()
+            + self.row_starts.len() * (4 + fronts::FRONT_BYTES)
     }
 }
 

@@ -46,7 +46,7 @@ mod fixtures;
 
 pub use block::Checksum;
 pub use bloom::BloomKind;
-pub use cells::{CellBlock, CellRun, CellSlot};
+pub use cells::{CellBlock, CellRun, CellSlot, RowFronts};
 pub use columnar::ColumnarBlock;
 pub use compression::Compression;
 pub use encoded_block::{BlockCursor, EncodedBlock};

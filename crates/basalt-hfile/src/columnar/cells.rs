@@ -15,7 +15,7 @@ use super::head::{ALL_CELLS, Kind};
 use super::rows::KeyRows;
 use super::section::Section;
 use super::strings::{Span, Strings};
-use crate::cells::{CellBlock, CellSlot};
+use crate::cells::{CellBlock, CellSlot, RowFronts};
 use crate::encoding::cursor::CellCursor;
 use crate::error::{Damage, Error, Result};
 use crate::key::FlatKey;
@@ -350,6 +350,7 @@ impl CellsBuilder {
             slots: self.slots,
             row_starts: self.row_starts,
             plain: !self.overlapping,
+            fronts: RowFronts::default(),
         }
     }
 }

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::raw_rows::{RawRows, Target};
 use super::{CellLayout, DecodeContext};
-use crate::cells::{CellBlock, CellSlot};
+use crate::cells::{CellBlock, CellSlot, RowFronts};
 use crate::error::Damage;
 use crate::key::KEY_OVERHEAD;
 use crate::rows::{Parts, RowBlock};
@@ -122,7 +122,15 @@ fn decode<const TAGS: bool, const SEQ: bool>(
         at = cell.end;
     }
     let tags = if TAGS { data.clone() } else { Bytes::new() };
-    Ok(CellBlock { keys: data.clone(), values: data.clone(), tags, slots, row_starts, plain })
+    Ok(CellBlock {
+        keys: data.clone(),
+        values: data.clone(),
+        tags,
+        slots,
+        row_starts,
+        plain,
+        fronts: RowFronts::default(),
+    })
 }
 
 /// Family length, family and qualifier.
@@ -192,7 +200,15 @@ pub(super) fn decode_raw_row(
     }
     let row_starts = if slots.is_empty() { Vec::new() } else { vec![0] };
     let tags = if layout.with_tags { data.clone() } else { Bytes::new() };
-    Ok(CellBlock { keys: data.clone(), values: data.clone(), tags, slots, row_starts, plain })
+    Ok(CellBlock {
+        keys: data.clone(),
+        values: data.clone(),
+        tags,
+        slots,
+        row_starts,
+        plain,
+        fronts: RowFronts::default(),
+    })
 }
 
 /// Walks from the cell at `at` to the first whose row is not below `row`; the end of `bytes` if there is none,

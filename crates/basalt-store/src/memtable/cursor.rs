@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use basalt_hfile::{CellBlock, CellRun, CellSlot};
+use basalt_hfile::{CellBlock, CellRun, CellSlot, RowFronts};
 use basalt_model::{CellRef, RowMutation, Seq};
 use bytes::Bytes;
 
@@ -179,6 +179,7 @@ impl BlockBuilder {
             slots: built.slots,
             row_starts: built.row_starts,
             plain: built.plain,
+            fronts: RowFronts::default(),
         };
         out.push_back(CellRun { block: Arc::new(block), cells });
     }

@@ -99,7 +99,7 @@ pub(crate) fn find_row(
 /// cannot have any.
 fn row_of_block(block: Arc<CellBlock>, row: &[u8], next_row: Option<&[u8]>) -> Found {
     let starts = &block.row_starts;
-    let at = starts.partition_point(|&start| block.row(start as usize) < row);
+    let at = block.lower_bound(row);
     let end = starts.get(at + 1).map_or(block.len(), |&start| start as usize);
     if end == block.len() && next_row.is_some_and(|next| next <= row) {
         return Found::Elsewhere;

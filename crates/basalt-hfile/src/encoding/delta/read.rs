@@ -15,7 +15,7 @@ use super::marks::Mark;
 use super::names::{NewName, SHORT};
 use super::rows::{DeltaRows, KnownHead, RowHead};
 use super::tags::TagReader;
-use crate::cells::{CellBlock, CellSlot};
+use crate::cells::{CellBlock, CellSlot, RowFronts};
 use crate::encoding::DecodeContext;
 use crate::encoding::cursor::MARK_CELLS;
 use crate::encoding::raw_cells::RUN_CELLS_EXPECTED;
@@ -447,6 +447,7 @@ impl DeltaCells {
             slots: self.slots,
             row_starts: self.row_starts,
             plain: self.plain,
+            fronts: RowFronts::default(),
         }
     }
 }
