@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help build demo test test-hbase test-client test-clients-more proto lint fmt bench bench-hfile bench-rpc bench-columnar bench-points reference torture fuzz toolchain
+.PHONY: help build demo test test-hbase test-client test-clients-more test-spark proto lint fmt bench bench-hfile bench-rpc bench-columnar bench-points reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -22,6 +22,7 @@ help:
 	@echo 'make test-hbase part of it: real HBase reads what Basalt writes (needs a JDK and Maven); SEED=2 for other files'
 	@echo 'make test-client part of it: the HBase client talks to `basalt serve` (needs a JDK and Maven)'
 	@echo 'make test-clients-more MapReduce, endpoints and PerformanceEvaluation talk to it (needs a JDK and Maven)'
+	@echo 'make test-spark pyspark reads a table of it (needs a JDK, Maven, Python 3, and about 450 MB from PyPI)'
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
@@ -60,6 +61,9 @@ test-client: build
 
 test-clients-more: build
 	tests/hbase/clients_more.sh $(CARGO_TARGET_DIR)/release/basalt
+
+test-spark: build
+	tests/hbase/spark.sh $(CARGO_TARGET_DIR)/release/basalt
 
 # The code of HBase's messages, from the .proto files; checked in, so that only who changes them compiles a protobuf compiler.
 proto: toolchain

@@ -19,7 +19,7 @@ final class Answers {
   private static final long CLOCK_MIN = 1_000_000_000_000L;
 
   /** The words of the last exception, for who looks for its cause. */
-  static String said = "";
+  static final ThreadLocal<String> SAID = ThreadLocal.withInitial(() -> "");
 
   private Answers() {}
 
@@ -43,7 +43,7 @@ final class Answers {
       details.getCauses().forEach(cause -> causes.add(name(cause)));
       return failure.getClass().getSimpleName() + causes;
     }
-    said = String.valueOf(failure.getMessage());
+    SAID.set(String.valueOf(failure.getMessage()));
     if (failure instanceof RemoteException remote) {
       String name = remote.getClassName();
       return name.substring(name.lastIndexOf('.') + 1);
