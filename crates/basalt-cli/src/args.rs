@@ -116,6 +116,9 @@ pub(crate) struct BenchEncodingsArgs {
     /// File to draw bytes a row to, as SVG.
     #[arg(long, value_name = "FILE")]
     pub(crate) plot: Option<PathBuf>,
+    /// Page to write the table to, as Markdown; the plot lies beside it. What it has below its first `## ` stays.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 impl BenchEncodingsArgs {

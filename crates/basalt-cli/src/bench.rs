@@ -5,6 +5,7 @@ mod encodings;
 mod index;
 mod machine;
 mod memory;
+mod page;
 mod place;
 mod plot;
 mod questions;

@@ -15,7 +15,9 @@ use basalt_hfile::{Compression, Encoding};
 use rustix::fs::{Advice, fadvise};
 use serde_json::{Value, json};
 
+use super::machine;
 use super::memory::{Bandwidth, bandwidth};
+use super::page::write_page;
 use super::plot::{self, Line};
 use super::sheet::{Sheet, median, percentile, write_json};
 use crate::args::{BenchEncodingsArgs, Shared};
@@ -89,7 +91,13 @@ pub(crate) fn run(args: &BenchEncodingsArgs, shared: &Shared) -> Result<()> {
             }
         }
     }
-    print(args, &all, &memory);
+    let sheet = sheet(args, &all, &memory);
+    sheet.print();
+    println!("{}", remarks(args, &all, &memory));
+    if let Some(path) = &args.out {
+        let text = header(args) + &sheet.markdown() + "\n" + &remarks(args, &all, &memory) + "\n";
+        write_page(path, text, Some(("Bytes a row by encoding and codec", picture(args, &all))))?;
+    }
     if let Some(path) = &args.plot {
         let picture = picture(args, &all);
         std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
@@ -276,9 +284,26 @@ impl Figures {
     }
 }
 
-fn print(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) {
-    let most = all.iter().flat_map(|figures| figures.readings.iter().map(|reading| reading.threads)).max();
-    let most = most.unwrap_or(1);
+/// The largest number of threads that a table was read with.
+fn threads(all: &[Figures]) -> usize {
+    let readings = all.iter().flat_map(|figures| &figures.readings);
+    readings.map(|reading| reading.threads).max().unwrap_or(1)
+}
+
+fn header(args: &BenchEncodingsArgs) -> String {
+    format!(
+        "# Compression against block encoding\n\n\
+         Written by `basalt bench encodings --rows {} --runs {}` ({}): one table of an INTEGER key and two random FLOATs in every\n\
+         encoding with every codec, one store file each, no Bloom filter. *all* adds up every column of every row, SUM(v1) one of them; *disk* is\n\
+         behind a dropped system cache, *system* the system's cache with a database just opened, *warm* the second time. *get* reads random rows by key.\n\n",
+        args.rows,
+        args.runs,
+        machine::processors(),
+    )
+}
+
+fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Sheet<'static> {
+    let most = threads(all);
     let rows = f64::from(args.rows);
     let headings = [
         "table",
@@ -318,13 +343,17 @@ fn print(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) {
             format!("{:.1} µs", percentile(&figures.gets, 0.99)),
         ]);
     }
-    sheet.print();
-    println!(
-        "{} rows; one thread unless it says threads, which are {most}; plain MB/s: at the {PLAIN_ROW_BYTES} bytes that HBase takes for a row in NONE;\n\
+    sheet
+}
+
+fn remarks(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> String {
+    format!(
+        "{} rows; one thread unless it says threads, which are {}; plain MB/s: at the {PLAIN_ROW_BYTES} bytes that HBase takes for a row in NONE;\n\
          of memory: decoded bytes of SUM(v1) beside {:.2} GB/s, which one thread reads of memory",
         crate::output::grouped(args.rows.into()),
+        threads(all),
         memory.gigabytes()
-    );
+    )
 }
 
 /// Bytes a row: a line for each codec over the encodings.

@@ -8,7 +8,6 @@ mod report;
 mod server;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -88,12 +87,6 @@ fn figures(text: &str) -> BTreeMap<String, f64> {
         Some((name.to_owned(), figure.parse().ok()?))
     };
     text.lines().filter_map(line).collect()
-}
-
-/// The file without what is written anew: what people wrote below the table, from the first `## ` on.
-fn kept(path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.find("\n## ").map_or(String::new(), |at| text[at..].to_owned())
 }
 
 #[cfg(test)]

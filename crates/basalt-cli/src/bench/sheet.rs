@@ -30,6 +30,14 @@ impl<'a> Sheet<'a> {
         self.rows.push(row);
     }
 
+    /// As a table of Markdown.
+    pub(super) fn markdown(&self) -> String {
+        let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
+        let rule = (0..self.headings.len()).map(|at| if at < self.numbers_from { "---" } else { "--:" });
+        let rows = self.rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
+        line(self.headings.clone()) + &line(rule.collect()) + &rows.collect::<String>()
+    }
+
     /// To standard output.
     pub(super) fn print(&self) {
         let width = std::io::stdout().is_terminal().then(terminal_width);

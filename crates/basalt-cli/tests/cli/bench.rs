@@ -32,11 +32,13 @@ fn memory_is_read_by_one_thread_and_by_all() {
 #[test]
 fn each_encoding_and_codec_gets_a_table() {
     let place = Place::new();
-    let arguments = "bench encodings --rows 5000 --runs 1 --gets 20 --encodings none,columnar --codecs none,zstd --json e.json --plot e.svg";
+    let arguments = "bench encodings --rows 5000 --runs 1 --gets 20 --encodings none,columnar --codecs none,zstd --json e.json --plot e.svg --out page.md";
     let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
     ran.expect_ok();
     assert!(ran.out.contains("COLUMNAR ZSTD") && ran.out.contains("5,000 rows"), "{}", ran.out);
     assert!(place.read("e.svg").starts_with("<svg"));
+    let page = place.read("page.md");
+    assert!(page.contains("| COLUMNAR ZSTD |") && page.contains("(page.svg)"), "{page}");
     let figures = json(&place, "e.json");
     let tables = figures["tables"].as_array().expect("a list");
     assert_eq!(tables.len(), 4);

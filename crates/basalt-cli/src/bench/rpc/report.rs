@@ -2,13 +2,11 @@
 //! The figures as Markdown, with a plot of the scans beside it.
 
 use std::fmt::Write;
-use std::fs;
 
-use anyhow::Context;
-
-use super::{Measured, kept};
+use super::Measured;
 use crate::args::BenchRpcArgs;
 use crate::bench::machine;
+use crate::bench::page::write_page;
 use crate::bench::plot::{Line, svg};
 use crate::failure::Result;
 use crate::output::grouped;
@@ -43,17 +41,13 @@ const ROWS: [(&str, &str, &str, Better); 17] = [
 
 /// Writes the file and the plot.
 pub(super) fn write(args: &BenchRpcArgs, basalt: &Measured, hbase: &Measured) -> Result<()> {
-    let plot = args.out.with_extension("svg");
-    let mut text = header(args);
-    text.push_str(&table(basalt, hbase));
-    if let Some(picture) = picture(basalt, hbase) {
-        let name = plot.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let _ = write!(text, "\n![Rows per second over caching, HBase and Basalt]({name})\n");
-        fs::write(&plot, picture).with_context(|| format!("cannot write {}", plot.display()))?;
-    }
-    text.push_str(&kept(&args.out));
-    fs::write(&args.out, text).with_context(|| format!("cannot write {}", args.out.display()))?;
-    Ok(())
+    let text = header(args) + &table(basalt, hbase);
+    let plot = picture(basalt, hbase);
+    write_page(
+        &args.out,
+        text,
+        plot.map(|picture| ("Rows per second over caching, HBase and Basalt", picture)),
+    )
 }
 
 fn header(args: &BenchRpcArgs) -> String {

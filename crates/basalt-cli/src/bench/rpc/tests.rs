@@ -11,15 +11,6 @@ fn figures_are_the_lines_with_two_tabs() {
 }
 
 #[test]
-fn what_people_wrote_stays() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), "# Title\n\n| table |\n\n## Why\n\nText.\n").unwrap();
-    assert_eq!(kept(file.path()), "\n## Why\n\nText.\n");
-    fs::write(file.path(), "# Title\n").unwrap();
-    assert_eq!(kept(file.path()), "");
-}
-
-#[test]
 fn a_report_has_ratios_and_the_share_of_the_client() {
     let measured = |factor: f64, peak: u64| Measured {
         figures: [("get_p50", 60.0 * factor), ("bare_get_p50", 20.0 * factor), ("scan_1", 30_000.0 / factor)]
