@@ -10,4 +10,4 @@ mod unordered;
 
 pub use aggregate::{AggregateNumbers, ShortSource};
 pub use sort::SortRows;
-pub use unordered::UnorderedBuildSides;
+pub use unordered::UnorderedInputs;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The build side of a hash join, without its order.
+//! Inputs without their order, where DataFusion 55 would read more off it than is true.
 //!
-//! DataFusion 55 says that a join's rows are ordered by the probe side's order and, among equal rows of that, by the build
+//! **The build side of a hash join.** DataFusion says that a join's rows are ordered by the probe side's order and, among equal rows of that, by the build
 //! side's. They are not where the probe side has equal rows: each of them begins with the first build row again. Groups and
 //! orders that are read off such a claim are wrong. A build side that claims no order gives none to the join.
+//!
+//! **Several grouping sets.** An aggregation over sorted rows says that its groups come sorted by what is in all sets. They do not: each
+//! batch is grouped by one set after the other, and begins with the first group again for each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +17,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
 use datafusion::physical_plan::joins::HashJoinExec;
@@ -22,21 +26,19 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 
 /// The rule, for after the sides of joins are chosen and before orders are made use of.
 #[derive(Debug)]
-pub struct UnorderedBuildSides;
+pub struct UnorderedInputs;
 
-impl PhysicalOptimizerRule for UnorderedBuildSides {
+impl PhysicalOptimizerRule for UnorderedInputs {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let of_plan = |plan: Arc<dyn ExecutionPlan>| {
-            let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(plan)) };
-            if join.left().properties().output_ordering().is_none() {
-                return Ok(Transformed::no(plan));
-            }
-            let left: Arc<dyn ExecutionPlan> = Arc::new(Unordered::new(join.left()));
-            let children = vec![left, Arc::clone(join.right())];
+            let Some(input) = misleading_input(plan.as_ref()) else { return Ok(Transformed::no(plan)) };
+            let unordered: Arc<dyn ExecutionPlan> = Arc::new(Unordered::new(input));
+            let others = plan.children().into_iter().skip(1).cloned();
+            let children = std::iter::once(unordered).chain(others).collect();
             let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
             Ok(Transformed::yes(plan.replace_children(children, recompute)?))
         };
@@ -44,12 +46,24 @@ impl PhysicalOptimizerRule for UnorderedBuildSides {
     }
 
     fn name(&self) -> &str {
-        "unordered_build_sides"
+        "unordered_inputs"
     }
 
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// The first input, if it is ordered and must not say so.
+fn misleading_input(plan: &dyn ExecutionPlan) -> Option<&Arc<dyn ExecutionPlan>> {
+    let input = match plan.downcast_ref::<HashJoinExec>() {
+        Some(join) => join.left(),
+        None => {
+            let aggregation = plan.downcast_ref::<AggregateExec>()?;
+            Some(aggregation.input()).filter(|_| aggregation.group_expr().groups().len() > 1)?
+        }
+    };
+    input.properties().output_ordering().is_some().then_some(input)
 }
 
 /// The rows of its input, as they come.

@@ -22,6 +22,14 @@ const HALF_PERCENT: usize = ELASTIC_PERCENT / 2;
 /// What one operator of these two classes gets even if others hold the whole part: this fraction of the budget,
 /// if it is free. Less than one batch in memory is no progress.
 const FLOOR_FRACTION: usize = 32;
+/// Where that is less than this, which a batch of narrow rows and what is computed of it take, it is this, but no more than an eighth
+/// of the budget.
+const FLOOR_BYTES: usize = 512 << 10;
+/// What one reservation of an aggregate gets of its share, in percent. It merges its runs with one, as many at a time as it gets
+/// memory for, and puts the groups together again with another, which would find nothing.
+const GROUPING_PERCENT: usize = 66;
+/// How DataFusion's aggregates name themselves.
+const GROUPING_NAME: &str = "AggregateStream";
 /// How DataFusion names the reservation of a sort for merging its runs.
 const MERGE_NAME: &str = "ExternalSorterMerge";
 
@@ -85,8 +93,9 @@ impl State {
         self.spilling.held + self.merging.held + self.fixed
     }
 
-    /// How much more of the budget `bytes` a consumer that holds `held` may take.
-    fn room(&self, bytes: usize, class: &Class, held: usize) -> usize {
+    /// How much more of the budget `bytes` a reservation that holds `held` may take, if it may take `percent_of_fair` of what its consumer
+    /// gets.
+    fn room(&self, bytes: usize, class: &Class, held: usize, percent_of_fair: usize) -> usize {
         let free = bytes.saturating_sub(self.reserved());
         let share = match class {
             Class::Spilling => &self.spilling,
@@ -98,8 +107,10 @@ impl State {
         // A sort that has spilled is one merge and no spilling consumer; those that still fill memory must not
         // grow beyond what their own merges will get.
         let fair = part / self.spilling.consumers.max(self.merging.consumers).max(1);
+        let fair = fair / 100 * percent_of_fair;
         let by_share = fair.saturating_sub(held).min(part.saturating_sub(share.held));
-        let by_floor = (bytes / FLOOR_FRACTION).saturating_sub(held);
+        let floor = (bytes / FLOOR_FRACTION).max(FLOOR_BYTES.min(bytes / 8));
+        let by_floor = floor.saturating_sub(held);
         by_share.max(by_floor).min(free)
     }
 }
@@ -145,7 +156,9 @@ impl MemoryPool for SpillReservePool {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let class = Class::of(reservation.consumer());
         let mut state = self.state.lock();
-        let room = state.room(self.bytes, &class, reservation.size());
+        let groups = reservation.consumer().name().contains(GROUPING_NAME);
+        let percent = if groups { GROUPING_PERCENT } else { 100 };
+        let room = state.room(self.bytes, &class, reservation.size(), percent);
         if additional > room {
             return Err(resources_datafusion_err!(
                 "{} holds {}, asked for {} more and may have {} of the {} that all queries share",
@@ -201,6 +214,15 @@ mod tests {
     }
 
     #[test]
+    fn an_aggregate_that_merges_has_room_for_its_groups() {
+        let owner: Arc<dyn MemoryPool> = Arc::new(SpillReservePool::new(64_000));
+        let merge = MemoryConsumer::new("FinalHashAggregateStream[0]").with_can_spill(true).register(&owner);
+        let groups = merge.new_empty();
+        assert_eq!(fill(&merge), 38_010, "two thirds of 90 %");
+        assert_eq!(fill(&groups), 57_600 - 38_010, "the rest of them");
+    }
+
+    #[test]
     fn a_merge_gets_as_much_as_its_sort() {
         let (_pool, consumer) = consumers(64_000);
         let sorts = [consumer("Spill"), consumer("Spill")];
@@ -219,7 +241,7 @@ mod tests {
         let first = consumer("Spill");
         fill(&first);
         let late = consumer("Spill");
-        assert_eq!(fill(&late), 2_000);
+        assert_eq!(fill(&late), 6_400, "an eighth would be 8,000, but that is not free");
         first.free();
         assert_eq!(fill(&late), 28_800);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bits and bytes: GET_BIT, GET_BYTE, SET_BIT, SET_BYTE (counted from 0; bit 0 is the lowest of the first byte),
-//! ENCODE(n, 'BASE62').
+//! ENCODE(n, 'BASE62'), SUBBINARY.
 
 use std::sync::Arc;
 
@@ -53,9 +53,38 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
                 })
             },
         ),
+        Plain::function("subbinary", coerce_subbinary, |_| DataType::Binary, subbinary),
         Plain::function("octet_length", coerce_octets, |_| DataType::Int32, octets),
         Plain::function(BASE62, coerce_base62, |_| DataType::Utf8, run_base62),
     ]
+}
+
+fn coerce_subbinary(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {
+    count(name, found, 2, 3)?;
+    bytes_and(name, found, found.len() - 1)
+}
+
+/// SUBBINARY(b, start[, length]): bytes from `start` on, counted from 1, or from the end if it is negative; 0 means 1. NULL if
+/// there is none.
+fn subbinary(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let (values, starts) = (column(args, 0)?, column(args, 1)?);
+    let lengths = args.args.get(2).map(|lengths| lengths.to_array(args.number_rows)).transpose()?;
+    let values = values.as_binary::<i32>();
+    let cut = |row: usize| {
+        let bytes = values.is_valid(row).then(|| values.value(row))?;
+        let length = match &lengths {
+            Some(lengths) => usize::try_from(number(lengths, row)?).ok()?,
+            None => bytes.len(),
+        };
+        let start = match number(&starts, row)? {
+            start @ ..=-1 => bytes.len().checked_sub(usize::try_from(start.unsigned_abs()).ok()?)?,
+            start => usize::try_from(start - 1).unwrap_or(0),
+        };
+        let rest = bytes.get(start..)?;
+        Some(&rest[..length.min(rest.len())]).filter(|cut| !cut.is_empty())
+    };
+    let cut: BinaryArray = (0..args.number_rows).map(cut).collect();
+    Ok(ColumnarValue::Array(Arc::new(cut)))
 }
 
 fn coerce_octets(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {

@@ -5,6 +5,7 @@ mod aggregates;
 mod conditions;
 mod files;
 mod indexes;
+mod memory;
 mod parameters;
 mod points;
 mod system;
