@@ -26,12 +26,19 @@ use world::{Table, Value, World};
 
 const WORLDS: u64 = 50;
 const QUERIES: usize = 42;
+/// Set operations, windows and groups of several sets, after these.
+const FORMS: usize = 30;
 
-/// Queries of the first worlds whose answers are known to be wrong, by world and number; each is work to do.
-const KNOWN: [(u64, usize, &str); 3] = [
+/// Queries of the first worlds whose answers are known to be wrong, by world and number; each is work to do, but for those that
+/// have several answers.
+const KNOWN: [(u64, usize, &str); 7] = [
     (1, 3, "a join on a comparison with a constant NULL keeps rows"),
     (9, 31, "a literal beside a scalar subquery that is NULL keeps rows"),
+    (13, 57, "ORDER BY of a constant by which GROUPING SETS group: it is NULL in some sets"),
     (20, 15, "x IN (..) AND x IN (..) without a common value is false, and not NULL, where x is NULL"),
+    (38, 68, "several answers: two functions number equal rows, each in an order of its own"),
+    (41, 69, "USE_SORT_MERGE_JOIN over outer joins with conditions beside the equality fails"),
+    (44, 69, "USE_SORT_MERGE_JOIN over outer joins with conditions beside the equality fails"),
 ];
 
 /// Where the rows of a world lie.
@@ -75,8 +82,9 @@ fn ask_world(seed: u64, runtime: &Runtime, asked: &mut usize, failures: &mut Vec
     let oracle = oracle(&world);
     let places = [Place::Memory, Place::Files, Place::Compacted];
     let places = places.map(|place| runtime.block_on(tried(&world, place, &mut chance)));
-    for number in 0..QUERIES {
-        let query = Maker::new(&world, &mut chance).query();
+    for number in 0..QUERIES + FORMS {
+        let mut maker = Maker::new(&world, &mut chance);
+        let query = if number < QUERIES { maker.query() } else { maker.form() };
         if KNOWN.iter().any(|(world, query, _)| (*world, *query) == (seed, number)) {
             continue;
         }
