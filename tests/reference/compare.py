@@ -253,6 +253,13 @@ def report(options, table: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def notes(page: Path) -> str:
+    """What people wrote below the figures, from the first `## ` on."""
+    before = page.read_text() if page.exists() else ""
+    at = before.find("\n## ")
+    return before[at:] if at >= 0 else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--basalt", type=Path, required=True, help="the program")
@@ -260,7 +267,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--work", type=Path, help="directory for data and databases; they are removed first")
-    parser.add_argument("--out", type=Path, help="write the table there, too")
+    parser.add_argument("--out", type=Path, help="write the table there, too; what the page has below its first `## ` stays")
     options = parser.parse_args()
     cache = Path(os.environ.get("BASALT_CACHE") or Path.home() / ".cache" / "basalt")
     work = options.work or cache / f"bench-sf{options.sf:g}"
@@ -269,7 +276,7 @@ def main():
     print(text)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text)
+        options.out.write_text(text + notes(options.out))
 
 
 if __name__ == "__main__":

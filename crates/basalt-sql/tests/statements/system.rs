@@ -20,14 +20,16 @@ async fn files_and_compactions_are_listed() {
         database.flush(None).expect("flushes");
     }
     let rows = "select rows from system.files where table_name = 'T' order by region, rows";
-    assert_eq!(numbers(&session, rows).await.expect("lists"), [2, 1, 3]);
+    // The store may flush by itself in between, which makes more files of the same rows.
+    let flushed = numbers(&session, rows).await.expect("lists");
+    assert!(flushed.len() >= 3 && flushed.iter().sum::<i64>() == 6, "{flushed:?}");
     database.compact(None, true).expect("compacts");
     assert_eq!(numbers(&session, rows).await.expect("lists"), [2, 4]);
     let both = "select files_read * 100 + files_written from system.compactions
         where table_name = 'T' and reason = 'MAJOR' and bytes_read > bytes_written and ended >= started order by 1";
-    // The first region has one file, which a major compaction rewrites, too.
+    // The first region may have one file, which a major compaction rewrites, too.
     let compacted = numbers(&session, both).await.expect("lists");
-    assert!(compacted.contains(&201), "{compacted:?}");
+    assert!(compacted.iter().any(|&both| both >= 201 && both % 100 == 1), "{compacted:?}");
     changed(&session, "drop table t").await.expect("drops");
     assert_eq!(numbers(&session, rows).await.expect("lists"), Vec::<i64>::new());
 }
