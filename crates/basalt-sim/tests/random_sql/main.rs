@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random queries over random tables give the rows that SQLite gives, wherever the rows lie: in memory, in store files of any
-//! encoding before and after compaction, under keys of either order, with little memory and with joins that sort.
+//! encoding before and after compaction, under keys of either order, with joins that hash and with joins that sort.
 //!
 //! A failure prints the seed of its world; `BASALT_WORLD=seed` runs that world alone, `BASALT_WORLDS=n` more of them.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -141,7 +141,8 @@ async fn tried(world: &World, place: Place, chance: &mut Chance) -> Tried {
     let options =
         OpenOptions { env: env.clone(), background: false, memory_bytes: 8 << 20, ..OpenOptions::create() };
     let database = Database::open(Path::new("/world"), options).unwrap();
-    let memory_bytes = if place == Place::Compacted { 24 << 20 } else { 64 << 20 };
+    // Statements with little memory are tests of their own: which of them are refused depends on how threads take turns.
+    let memory_bytes = 96 << 20;
     let threads = if place == Place::Memory { 1 } else { 3 };
     let batch_rows = if place == Place::Memory { 8_192 } else { *chance.of(&[1, 3, 8_192]) };
     let options = EngineOptions { threads, memory_bytes, batch_rows, env, ..EngineOptions::default() };
