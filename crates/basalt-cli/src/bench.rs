@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `basalt bench`: whole workloads beside other programs, with the figures as Markdown. A module per workload.
 
+mod chance;
 mod encodings;
 mod index;
 mod machine;

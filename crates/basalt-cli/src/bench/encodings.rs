@@ -15,6 +15,7 @@ use basalt_hfile::{Compression, Encoding};
 use rustix::fs::{Advice, fadvise};
 use serde_json::{Value, json};
 
+use super::chance::Chance;
 use super::machine;
 use super::memory::{Bandwidth, bandwidth};
 use super::page::write_page;
@@ -227,10 +228,9 @@ fn get_rows(db: &Path, args: &BenchEncodingsArgs, shared: &Shared) -> Result<Vec
     let connection = open(db, 1, shared)?;
     let snapshot = connection.engine().database().snapshot();
     let (table, _) = snapshot.table(&TableName::in_default("T")).map_err(Failure::database)?;
-    let (mut state, mut micros) = (7u64, vec![]);
+    let (mut chance, mut micros) = (Chance::new(7), vec![]);
     for _ in 0..args.gets + args.gets / 10 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let key = ((state >> 33) % u64::from(args.rows)) as u32 ^ 1 << 31;
+        let key = chance.below(args.rows.into()) as u32 ^ 1 << 31;
         let start = Instant::now();
         let found = snapshot.get_row(table, &key.to_be_bytes()).map_err(Failure::database)?;
         micros.push(start.elapsed().as_secs_f64() * 1e6);

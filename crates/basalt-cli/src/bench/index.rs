@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use super::chance::Chance;
 use super::place::Place;
 use super::sheet::{Sheet, median, write_json};
 use crate::args::{BenchIndexArgs, Shared};
@@ -85,10 +86,10 @@ impl Bench {
                 self.once(&format!("CREATE LOCAL INDEX bench_a ON {table} (a)"))?;
                 self.once(&format!("CREATE LOCAL INDEX bench_b ON {table} (b) INCLUDE (c)"))?;
             }
-            let mut random = 1;
+            let mut chance = Chance::new(1);
             let started = Instant::now();
             for _ in 0..upserts {
-                self.once(&upsert(table, upserts * UPSERT_ROWS, &mut random))?;
+                self.once(&upsert(table, upserts * UPSERT_ROWS, &mut chance))?;
             }
             rates.push((upserts * UPSERT_ROWS) as f64 / started.elapsed().as_secs_f64());
             self.once(&format!("DROP TABLE {table}"))?;
@@ -122,11 +123,11 @@ impl Bench {
 }
 
 /// An UPSERT of random keys, of which about one in three is there already at the end.
-fn upsert(table: &str, keys: u64, random: &mut u64) -> String {
+fn upsert(table: &str, keys: u64, chance: &mut Chance) -> String {
     let mut sql = format!("UPSERT INTO {table} VALUES ");
     for row in 0..UPSERT_ROWS {
-        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let (key, value) = ((*random >> 33) % keys, *random >> 44);
+        let bits = chance.bits();
+        let (key, value) = ((bits >> 33) % keys, bits >> 44);
         let comma = if row == 0 { "" } else { ", " };
         let _ = write!(sql, "{comma}({key}, {}, 'value {}', {}.5)", value % 10_000, value % 977, value % 100);
     }

@@ -8,6 +8,7 @@ use basalt::{Outcome, Prepared, Session, Value};
 use futures::TryStreamExt;
 use serde_json::json;
 
+use super::chance::Chance;
 use super::place::Place;
 use super::sheet::{Sheet, percentile, write_json};
 use crate::args::{BenchStatementsArgs, Shared};
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &BenchStatementsArgs, shared: &Shared) -> Result<()> {
     let connection = Connection::open(Some(&place.path().join("statements")), &quiet)?;
     fill(&connection, args.rows)?;
     let calls =
-        Calls { session: &connection.session, keys: Keys { state: 1, rows: args.rows }, count: args.calls };
+        Calls { session: &connection.session, keys: Chance::new(1), rows: args.rows, count: args.calls };
     let measured = connection.runtime.block_on(calls.measure())?;
     let mut sheet = Sheet::new(&["call", "p50 µs", "p99 µs"], 1);
     let mut figures = vec![];
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &BenchStatementsArgs, shared: &Shared) -> Result<()> {
 /// Calls of a kind, one after the other.
 struct Calls<'a> {
     session: &'a Session,
-    keys: Keys,
+    keys: Chance,
+    rows: u64,
     count: usize,
 }
 
@@ -66,7 +68,7 @@ impl Calls<'_> {
     async fn selects(&mut self) -> anyhow::Result<Vec<f64>> {
         let mut micros = vec![];
         for _ in 0..self.count {
-            let key = self.keys.next();
+            let key = self.keys.below(self.rows) as i64;
             let started = Instant::now();
             let sql = format!("SELECT a, b, c FROM bench_rows WHERE k = {key}");
             read_one(self.session.execute(&sql).await?).await?;
@@ -78,7 +80,7 @@ impl Calls<'_> {
     async fn prepared_selects(&mut self, select: &Prepared) -> anyhow::Result<Vec<f64>> {
         let mut micros = vec![];
         for _ in 0..self.count {
-            let key = self.keys.next();
+            let key = self.keys.below(self.rows) as i64;
             let started = Instant::now();
             read_one(self.session.execute_prepared(select, &[key.into()]).await?).await?;
             micros.push(started.elapsed().as_secs_f64() * 1e6);
@@ -89,7 +91,7 @@ impl Calls<'_> {
     async fn upserts(&mut self, upsert: &Prepared) -> anyhow::Result<Vec<f64>> {
         let mut micros = vec![];
         for call in 0..self.count {
-            let key = self.keys.next();
+            let key = self.keys.below(self.rows) as i64;
             let values: [Value; 4] =
                 [key.into(), (call as i32).into(), format!("value {call}").into(), (call as f64).into()];
             let started = Instant::now();
@@ -97,20 +99,6 @@ impl Calls<'_> {
             micros.push(started.elapsed().as_secs_f64() * 1e6);
         }
         Ok(micros)
-    }
-}
-
-/// Keys of the table by chance.
-struct Keys {
-    state: u64,
-    rows: u64,
-}
-
-impl Keys {
-    fn next(&mut self) -> i64 {
-        self.state =
-            self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.state >> 33) % self.rows) as i64
     }
 }
 

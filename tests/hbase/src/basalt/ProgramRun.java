@@ -139,6 +139,10 @@ final class ProgramRun implements AutoCloseable {
     String text = String.valueOf(what);
     String answer = Answers.of(ask);
     steps.add(new Programs.Step(kind, text, answer, Answers.SAID.get()));
+    tick();
+  }
+
+  private static void tick() {
     try {
       Thread.sleep(CLOCK_TICK_MS);
     } catch (InterruptedException interrupted) {
@@ -341,6 +345,8 @@ final class ProgramRun implements AutoCloseable {
             for (Mutation mutation : mutations) {
               mutator.mutate(mutation);
               mutator.flush();
+              // The next one may put into the same row, and is a version of its own.
+              tick();
             }
           }
           return "done";
