@@ -83,6 +83,7 @@ impl CellBlock {
     }
 
     /// Cell `index`, borrowed.
+    #[inline]
     pub fn cell(&self, index: usize) -> CellRef<'_> {
         let slot = &self.slots[index];
         CellRef {

@@ -51,6 +51,7 @@ impl<'a> FlatKey<'a> {
     }
 
     /// The key of a cell.
+    #[inline]
     pub fn of(cell: &CellRef<'a>) -> Self {
         Self {
             row: cell.row,
@@ -82,6 +83,7 @@ impl<'a> FlatKey<'a> {
     }
 
     /// Bytes of the flat form.
+    #[inline]
     pub fn len(&self) -> usize {
         KEY_OVERHEAD + self.row.len() + self.family.len() + self.qualifier.len()
     }

@@ -376,6 +376,13 @@ fn stored_timestamp(bytes: &[u8], column: &RowColumn) -> i64 {
     bytes[column.timestamp_at as usize..].first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 
+/// The number of a cell. It lies in the row: no panic for the compiler to keep where nobody wants the number.
+#[inline(always)]
+fn seq_of(bytes: &[u8], column: &RowColumn) -> Seq {
+    let varying = bytes.get(column.seq_at as usize).copied().unwrap_or_default();
+    Seq(column.seq | u64::from(varying & column.seq_mask))
+}
+
 #[inline(always)]
 fn cell_of<'a>(
     row: &'a [u8],
@@ -391,7 +398,7 @@ fn cell_of<'a>(
         timestamp,
         cell_type: CellType::Put,
         value: value_of(bytes, column),
-        seq: Seq(column.seq | u64::from(bytes[column.seq_at as usize] & column.seq_mask)),
+        seq: seq_of(bytes, column),
         tags: b"",
     }
 }

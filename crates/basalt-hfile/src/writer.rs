@@ -393,7 +393,7 @@ impl<W: FileWrite> HFileWriter<W> {
         self.sink.append(&trailer.encode())?;
         let last_row = self.last_key.bytes().get(2..2 + self.last_key.row_len).unwrap_or_default();
         let summary = self.stats.summary(self.sink.offset(), Bytes::copy_from_slice(last_row));
-        Ok((summary, self.sink.into_file()))
+        Ok((summary, self.sink.into_file()?))
     }
 }
 

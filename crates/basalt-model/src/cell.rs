@@ -37,6 +37,7 @@ pub enum CellType {
 
 impl CellType {
     /// The type with this code, or `None` for a code that no stored cell may have.
+    #[inline]
     pub fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             4 => Self::Put,
@@ -49,6 +50,7 @@ impl CellType {
     }
 
     /// The code stored in files and sent on the wire.
+    #[inline]
     pub fn code(self) -> u8 {
         self as u8
     }

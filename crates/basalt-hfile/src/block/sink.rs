@@ -11,12 +11,19 @@ use crate::index::BlockPointer;
 /// Bytes of one checksum in a block that checks itself: more than any has.
 const SEALED_CHUNK: u32 = 1 << 30;
 
+/// What is handed to the file at once. Pieces that begin at a multiple of their size lie in large pages of the system's cache: it
+/// takes them, and gives them back, faster than blocks that begin anywhere.
+const PIECE_BYTES: usize = 256 << 10;
+
 /// Where blocks go, one after the other.
 ///
 /// Callers build a payload behind [`HEADER_LEN`] reserved bytes, so that an uncompressed block is written
 /// from the buffer it was encoded into.
 pub(crate) struct BlockSink<W> {
     file: W,
+    /// The end of what was written, which is not yet in the file.
+    pending: Vec<u8>,
+    /// Where the next block begins.
     offset: u64,
     previous: [i64; CHAINS],
     compressor: Compressor,
@@ -36,6 +43,7 @@ impl<W: FileWrite> BlockSink<W> {
     ) -> Self {
         Self {
             file,
+            pending: Vec::new(),
             offset: 0,
             previous: [-1; CHAINS],
             compressor,
@@ -50,8 +58,10 @@ impl<W: FileWrite> BlockSink<W> {
         self.offset
     }
 
-    pub(crate) fn into_file(self) -> W {
-        self.file
+    /// The file, with everything in it.
+    pub(crate) fn into_file(mut self) -> Result<W> {
+        self.hand_over()?;
+        Ok(self.file)
     }
 
     /// Writes a block whose payload starts at `HEADER_LEN` in `buffer`; leaves the buffer as scrap.
@@ -134,13 +144,22 @@ impl<W: FileWrite> BlockSink<W> {
     }
 
     /// Appends bytes that are not a block: the trailer.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.append(bytes).map_err(|source| Error::Io {
-            file: "being written".into(),
-            offset: self.offset,
-            source,
-        })?;
+    pub(crate) fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.offset += bytes.len() as u64;
+        while self.pending.len() + bytes.len() >= PIECE_BYTES {
+            let (now, later) = bytes.split_at(PIECE_BYTES - self.pending.len());
+            self.pending.extend_from_slice(now);
+            self.hand_over()?;
+            bytes = later;
+        }
+        self.pending.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
+        let offset = self.offset;
+        let done = self.file.append(&self.pending);
+        self.pending.clear();
+        done.map_err(|source| Error::Io { file: "being written".into(), offset, source })
     }
 }

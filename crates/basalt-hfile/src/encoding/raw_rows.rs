@@ -85,18 +85,15 @@ impl RawRows {
         at: usize,
         target: &mut Target<'_>,
     ) -> usize {
-        let (mut rows, mut last) = (0, None);
-        while let Some(row) = self.next_row(bytes, at + rows * self.form.len()) {
-            last = Some(row);
-            rows += 1;
-        }
+        let rows = self.count_rows(bytes, at);
         if rows > 1 {
             let run = self.run::<SEQ>(at, rows - 1, target);
             if let Some(parts) = &mut target.parts {
                 parts.push(target.slots.len(), run);
             }
         }
-        if let Some(row) = last {
+        if let Some(last) = rows.checked_sub(1) {
+            let row = &bytes[at + last * self.form.len()..at + rows * self.form.len()];
             self.push_row::<TAGS, SEQ>(row, rows, target);
         }
         rows
@@ -151,6 +148,7 @@ impl RawRows {
             }
             self.places.push(Place { row: key + 2, timestamp: value - 9, seq: cell_end - 1 });
         }
+        self.form.fix(&bytes[start..end]);
         // Two cells of a column are versions; such rows are left to the plain way.
         let column = |slot: &CellSlot| {
             let at = slot.key as usize + 2 + slot.row_len as usize;
@@ -159,13 +157,44 @@ impl RawRows {
         row.windows(2).all(|pair| column(&pair[0]) != column(&pair[1]))
     }
 
+    /// How many rows from `at` on have the form.
+    fn count_rows(&self, bytes: &[u8], at: usize) -> usize {
+        let len = self.form.len();
+        let mut rows = 0;
+        let Some((first, others)) = self.places.split_first() else { return 0 };
+        let key = |row: &[u8], place: &Place| load(row, place.row).unwrap_or(0);
+        let Some(mask) = self.key_mask() else {
+            while self.next_row(bytes, at + rows * len).is_some() {
+                rows += 1;
+            }
+            return rows;
+        };
+        let mut last = key(&bytes[at - len..at], first);
+        for row in bytes[at..].chunks_exact(len) {
+            let this = key(row, first);
+            let different = others.iter().fold(0, |different, place| different | key(row, place) ^ this);
+            if !self.form.fits(row) || different & mask != 0 || (this ^ last) & mask == 0 {
+                break;
+            }
+            last = this;
+            rows += 1;
+        }
+        rows
+    }
+
+    /// Which bits of eight bytes at a row key are of it, if it is no longer than that. A key has more than eight bytes behind the
+    /// start of its row.
+    fn key_mask(&self) -> Option<u64> {
+        (1..=8).contains(&self.row_len).then(|| u64::MAX >> (64 - 8 * self.row_len))
+    }
+
     /// The row at `at`; `None` if it has another form.
     #[inline(always)]
     fn next_row<'a>(&self, bytes: &'a [u8], at: usize) -> Option<&'a [u8]> {
         let len = self.form.len();
         let row = bytes.get(at..at + len)?;
         let model = &bytes[at - len..at];
-        (self.form.fits(model, row) && self.is_one_new_row(model, row)).then_some(row)
+        (self.form.fits(row) && self.is_one_new_row(model, row)).then_some(row)
     }
 
     /// Adds the slots of `row`, which lies `rows_on` rows behind the last one in `target`.
@@ -200,14 +229,13 @@ impl RawRows {
     fn is_one_new_row(&self, model: &[u8], row: &[u8]) -> bool {
         let Some(first) = self.places.first() else { return false };
         let len = self.row_len;
-        if len > 8 {
+        let Some(mask) = self.key_mask() else {
             let key = |place: &Place| &row[place.row..place.row + len];
             return *key(first) != model[first.row..first.row + len]
                 && self.places[1..].iter().all(|place| key(place) == key(first));
-        }
-        // A key has more than eight bytes behind the start of its row.
+        };
         let key = |bytes: &[u8], place: &Place| load(bytes, place.row).unwrap_or(0);
-        let (mask, expected) = (u64::MAX >> (64 - 8 * len), key(row, first));
+        let expected = key(row, first);
         let same = |bytes: &[u8], place: &Place| (key(bytes, place) ^ expected) & mask == 0;
         !same(model, first) && self.places[1..].iter().all(|place| same(row, place))
     }

@@ -194,6 +194,7 @@ impl DeltaRows {
             });
             last = slot;
         }
+        self.form.fix(&body[tail_at..cells.at]);
         self.row_len = row[0].row_len.into();
         self.names_len = cells.keys_len - row[0].key as usize;
         self.raw_bytes = cells.raw_bytes - cells.row_raw_start;
@@ -214,7 +215,7 @@ impl DeltaRows {
         let next_at = row_rest_at + rest_len;
         let end = next_at + self.form.len();
         let tail = body.get(next_at..end)?;
-        if !self.form.fits(&body[tail_at..tail_at + self.form.len()], tail) {
+        if !self.form.fits(tail) {
             return None;
         }
         if cells.raw_bytes + self.raw_bytes > cells.raw_bytes_declared

@@ -12,8 +12,7 @@ use crate::rows::{Parts, Places, RowColumn, RowRun};
 /// A run being read.
 pub(super) struct Run<'a> {
     body: &'a [u8],
-    /// Tail of the row whose form is learned: what all others are compared with.
-    model: &'a [u8],
+    /// Where the tail of the row lies whose form is learned.
     model_at: usize,
     at: usize,
     raw_bytes: usize,
@@ -49,7 +48,6 @@ impl DeltaRows {
         let key_at = first.key as usize + 2;
         Some(Run {
             body,
-            model: &body[tail_at..cells.at],
             model_at: tail_at,
             at: cells.at,
             raw_bytes: cells.raw_bytes,
@@ -147,8 +145,8 @@ impl Run<'_> {
         let RowHead { common, row_rest_at } = F::read_row_head(self.body, self.at, &rows.head)?;
         let kept = common.checked_sub(2).filter(|&kept| kept < rows.row_len)?;
         let tail_at = row_rest_at + rows.row_len - kept;
-        let tail = self.body.get(tail_at..tail_at + self.model.len())?;
-        let fits = rows.form.fits(self.model, tail) && self.raw_bytes + rows.raw_bytes <= raw_bytes_max;
+        let tail = self.body.get(tail_at..tail_at + rows.form.len())?;
+        let fits = rows.form.fits(tail) && self.raw_bytes + rows.raw_bytes <= raw_bytes_max;
         fits.then_some((kept, row_rest_at, tail_at))
     }
 
@@ -167,7 +165,7 @@ impl Run<'_> {
         }
         self.offsets.push(tail_at as u32);
         self.raw_bytes += rows.raw_bytes;
-        self.at = tail_at + self.model.len();
+        self.at = tail_at + rows.form.len();
     }
 
     /// Makes the last row the last of `cells`.
