@@ -5,9 +5,11 @@
 
 mod aggregate;
 mod distinct_runs;
+mod join_filters;
 mod sort;
 mod unordered;
 
 pub use aggregate::{AggregateNumbers, ShortSource};
+pub use join_filters::NullableJoinFilters;
 pub use sort::SortRows;
 pub use unordered::UnorderedInputs;

@@ -24,6 +24,7 @@ use columns::{column, schema_error};
 pub(crate) use from_query::create_from_query;
 pub(crate) use options::TableOptions;
 pub(crate) use schema::{check_schema, create_schema, drop_schema};
+pub(crate) use splits::index_rows as index_splits;
 pub(crate) use view::{create_view, drop_view};
 
 /// Creates the table; `false` if it was there and IF NOT EXISTS was written. Options that are kept without

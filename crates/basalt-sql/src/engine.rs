@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use basalt_sql_operators::{AggregateNumbers, SortRows, UnorderedInputs};
+use basalt_sql_operators::{AggregateNumbers, NullableJoinFilters, SortRows, UnorderedInputs};
 use basalt_store::env::{Random, Spawner};
 use basalt_store::{Database, Env};
 use datafusion::catalog::Session as PlannerSession;
@@ -113,6 +113,7 @@ impl Engine {
         let mut rules = PhysicalOptimizer::new().rules;
         let sides = rules.iter().position(|rule| rule.name() == "join_selection");
         rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
+        rules.push(Arc::new(NullableJoinFilters));
         rules.push(Arc::new(OffsetInScan));
         rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
         rules.push(Arc::new(SortRows));

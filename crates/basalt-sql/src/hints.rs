@@ -20,6 +20,11 @@ pub(crate) struct IndexHints {
 }
 
 impl IndexHints {
+    /// True if nothing is said of indexes.
+    pub(crate) fn are_none(&self) -> bool {
+        !self.none && self.preferred.is_empty()
+    }
+
     /// The indexes to prefer for a table, by name.
     pub(crate) fn preferred<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
         let of_table = self.preferred.iter().filter(move |(name, _)| name == table);

@@ -79,6 +79,6 @@ fn keeper(planning: &Planning, index: &TableDescriptor) -> Result<Keeper, SqlErr
 }
 
 /// True if rows of the table may end by themselves.
-fn expires(table: &TableDescriptor) -> bool {
+pub(crate) fn expires(table: &TableDescriptor) -> bool {
     table.families.iter().any(|family| family.ttl_secs.is_some())
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Queries of one row by its whole primary key, `SELECT A, B FROM T WHERE K1 = 1 AND K2 = 'x'`, answered without a plan:
-//! planning takes about a hundred times as long as reading the row.
+//! Queries of one row by its whole primary key, `SELECT A, B FROM T WHERE K1 = 1 AND K2 = 'x'`, and of a few rows by values that
+//! an index has ([`few`]), answered without a plan: planning takes about a hundred times as long as reading the row.
 //!
 //! The rule that this module protects: **it answers as a plan would, or not at all**. A statement that has anything else in it,
 //! that names what there is not, or whose literals a plan would have to convert, is left to the planner.
+
+mod few;
 
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{SqlType, TableName, TableSchema};
-use basalt_store::Database;
+use basalt_store::{Database, Snapshot};
 use bytes::Bytes;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::Expr as Condition;
 use datafusion::sql::sqlparser::ast::{
@@ -20,33 +23,74 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::catalog::{self, Relation};
 use crate::error::SqlError;
+use crate::hints::IndexHints;
 use crate::keys::{self, Access};
 use crate::outcome::RowStream;
 use crate::plan::Titles;
 use crate::progress::Progress;
 
-/// The answer, if the query is one of a row by its key; `schema` is that of names without one.
+/// The answer, if the query is one of these; `schema` is that of names without one.
 pub(crate) fn answer(
     database: &Database,
     query: &Query,
     schema: Option<&str>,
+    hints: &IndexHints,
     progress: &Progress,
 ) -> Result<Option<RowStream>, SqlError> {
     let Some(wish) = Wish::read(query, schema) else { return Ok(None) };
     // The planner says what is wrong with the name.
-    let Ok(Relation { id, descriptor, view: None }) = catalog::find(database, &wish.table) else {
+    let Ok(relation @ Relation { view: None, .. }) = catalog::find(database, &wish.table) else {
         return Ok(None);
     };
-    let Some(schema) = &descriptor.schema else { return Ok(None) };
-    let Some((columns, key)) = wish.resolve(schema) else { return Ok(None) };
-    let mut decoder = RowDecoder::of_columns(schema, &columns);
-    for run in database.snapshot().get_row(id, &key)? {
-        decoder.push(&run)?;
+    let Some(schema) = &relation.descriptor.schema else { return Ok(None) };
+    let Some(equalities) = wish.equalities(schema) else { return Ok(None) };
+    let snapshot = database.snapshot();
+    let rows = match (wish.columns(schema), whole_key(schema, &equalities)) {
+        (Some(columns), Some(key)) => Some(by_key(&snapshot, &relation, schema, &columns, &[key])?),
+        (columns, None) if hints.are_none() => {
+            few::answer(&snapshot, &relation, &equalities, wish.is_count(), columns.as_deref())?
+        }
+        _ => None,
+    };
+    let Some(rows) = rows else { return Ok(None) };
+    progress.add_read(rows.num_rows() as u64, 0);
+    RowStream::titled(rows, &Titles::of(query)).map(Some)
+}
+
+/// The rows of these keys that are there.
+fn by_key(
+    snapshot: &Snapshot,
+    relation: &Relation,
+    schema: &TableSchema,
+    columns: &[ColumnRef],
+    keys: &[Bytes],
+) -> Result<RecordBatch, SqlError> {
+    let mut decoder = RowDecoder::of_columns(schema, columns);
+    for key in keys {
+        for run in snapshot.get_row(relation.id, key)? {
+            decoder.push(&run)?;
+        }
     }
     decoder.end()?;
-    let row = decoder.finish_batch()?;
-    progress.add_read(row.num_rows() as u64, 0);
-    RowStream::titled(row, &Titles::of(query)).map(Some)
+    Ok(decoder.finish_batch()?)
+}
+
+/// The encoded key, if its columns, all of them and no others, are fixed.
+fn whole_key(schema: &TableSchema, equalities: &[(ColumnRef, ScalarValue)]) -> Option<Bytes> {
+    let of_key = equalities.iter().all(|(column, _)| matches!(column, ColumnRef::Key(_)));
+    if !of_key || equalities.len() != schema.key.len() {
+        return None;
+    }
+    let filters: Vec<_> =
+        equalities.iter().map(|(column, value)| is_equal(schema.name(*column), value)).collect();
+    match keys::access(schema, &filters).access {
+        Access::Points(mut keys) if keys.len() == 1 => keys.pop(),
+        _ => None,
+    }
+}
+
+fn is_equal(column: &str, value: &ScalarValue) -> Condition {
+    Condition::Column(Column::new_unqualified(column)).eq(Condition::Literal(value.clone(), None))
 }
 
 /// What a query of this form asks for, by the names that it uses.
@@ -124,8 +168,8 @@ impl<'a> Wish<'a> {
         Some(Self { table, qualifier, select: projection, conditions })
     }
 
-    /// The wanted columns and the encoded key.
-    fn resolve(&self, schema: &TableSchema) -> Option<(Vec<ColumnRef>, Bytes)> {
+    /// The wanted columns.
+    fn columns(&self, schema: &TableSchema) -> Option<Vec<ColumnRef>> {
         let mut columns = Vec::new();
         for item in self.select {
             match item {
@@ -138,28 +182,33 @@ impl<'a> Wish<'a> {
                 _ => return None,
             }
         }
-        let mut fixed = vec![false; schema.key.len()];
-        let mut filters = Vec::with_capacity(self.conditions.len());
+        Some(columns)
+    }
+
+    /// True if the number of rows is wanted, and nothing else.
+    fn is_count(&self) -> bool {
+        let [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] = self.select else {
+            return false;
+        };
+        let Expr::Function(function) = expr else { return false };
+        let text = function.to_string();
+        ["COUNT(*)", "COUNT(1)"].iter().any(|count| text.eq_ignore_ascii_case(count))
+    }
+
+    /// Columns and the values that they are to have; each column once.
+    fn equalities(&self, schema: &TableSchema) -> Option<Vec<(ColumnRef, ScalarValue)>> {
+        let mut found: Vec<(ColumnRef, ScalarValue)> = Vec::with_capacity(self.conditions.len());
         for (left, right) in &self.conditions {
             let (column, literal) = match self.column(left, schema) {
                 Some(column) => (column, right),
                 None => (self.column(right, schema)?, left),
             };
-            let ColumnRef::Key(index) = column else { return None };
-            if std::mem::replace(&mut fixed[index], true) {
+            if found.iter().any(|(known, _)| *known == column) {
                 return None;
             }
-            let value = scalar(literal, schema.sql_type(column))?;
-            let name = Column::new_unqualified(schema.name(column));
-            filters.push(Condition::Column(name).eq(Condition::Literal(value, None)));
+            found.push((column, scalar(literal, schema.sql_type(column))?));
         }
-        if fixed.contains(&false) {
-            return None;
-        }
-        match keys::access(schema, &filters).access {
-            Access::Points(mut keys) if keys.len() == 1 => Some((columns, keys.pop()?)),
-            _ => None,
-        }
+        Some(found)
     }
 
     /// The one column that an expression names.
@@ -248,6 +297,7 @@ fn scalar(literal: &Expr, sql_type: SqlType) -> Option<ScalarValue> {
     };
     let Expr::Value(value) = literal else { return None };
     match &value.value {
+        Value::Number(digits, false) if matches!(sql_type, Decimal(_)) => decimal(digits, negative),
         Value::Number(digits, false) => {
             let number: i64 = digits.parse().ok()?;
             let number = if negative { -number } else { number };
@@ -270,3 +320,21 @@ fn scalar(literal: &Expr, sql_type: SqlType) -> Option<ScalarValue> {
         _ => None,
     }
 }
+
+/// The number as it is written, of any scale: values are compared as numbers.
+fn decimal(digits: &str, negative: bool) -> Option<ScalarValue> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let (scale, unscaled) = (i8::try_from(fraction.len()).ok()?, format!("{whole}{fraction}"));
+    if unscaled.len() > DECIMAL_DIGITS_MAX || !unscaled.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let number: i128 = unscaled.parse().ok()?;
+    Some(ScalarValue::Decimal128(
+        Some(if negative { -number } else { number }),
+        DECIMAL_DIGITS_MAX as u8,
+        scale,
+    ))
+}
+
+/// Digits of a DECIMAL.
+const DECIMAL_DIGITS_MAX: usize = 38;

@@ -136,8 +136,9 @@ impl Session {
         match statement {
             Statement::Query(query) => {
                 let (schema, progress) = (self.schema.lock().clone(), self.progress());
-                if let Some(row) = point::answer(database, &query, schema.as_deref(), &progress)? {
-                    return Ok(Outcome::Rows(row));
+                let rows = point::answer(database, &query, schema.as_deref(), &hints.indexes, &progress)?;
+                if let Some(rows) = rows {
+                    return Ok(Outcome::Rows(rows));
                 }
                 let planning = self.planning(tokens, hints);
                 let titles = Titles::of(&query);

@@ -22,12 +22,30 @@ mod cursor;
 pub(crate) use cursor::{MemtableCursor, block_of};
 
 /// Memory that an entry takes beside its bytes: the map's node and two shared slices.
-const ENTRY_OVERHEAD: u64 = 128;
+const ENTRY_OVERHEAD: u64 = 136;
 
+/// Ordered by row, then from the newest to the oldest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryKey {
+    /// The first bytes of the row, filled up with zeros, as a number: most comparisons end here, without a look at the row,
+    /// which lies somewhere else.
+    head: u64,
     row: Bytes,
     seq: Reverse<Seq>,
+}
+
+impl EntryKey {
+    fn new(row: Bytes, seq: Seq) -> Self {
+        let mut head = [0; 8];
+        let len = row.len().min(head.len());
+        head[..len].copy_from_slice(&row[..len]);
+        Self { head: u64::from_be_bytes(head), row, seq: Reverse(seq) }
+    }
+
+    /// Before all entries of the row.
+    fn before(row: Bytes) -> Self {
+        Self::new(row, Seq(u64::MAX))
+    }
 }
 
 /// See the module.
@@ -59,12 +77,17 @@ impl Memtable {
     /// Adds mutations with their commits.
     pub(crate) fn insert(&self, mutations: impl Iterator<Item = (Seq, RowMutation)>) -> u64 {
         let mut added = 0;
-        let mut entries = self.entries.write();
+        let mut sorted = Vec::with_capacity(mutations.size_hint().0);
         for (seq, mutation) in mutations {
             added += mutation.entry().len() as u64 + ENTRY_OVERHEAD;
-            let key = EntryKey { row: mutation.row_bytes(), seq: Reverse(seq) };
             self.seq_min.fetch_min(seq.0, Relaxed);
             self.seq_max.fetch_max(seq.0, Relaxed);
+            sorted.push((EntryKey::new(mutation.row_bytes(), seq), mutation));
+        }
+        // Neighbours take the same way through the map.
+        sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut entries = self.entries.write();
+        for (key, mutation) in sorted {
             let before = entries.insert(key, mutation);
             assert!(before.is_none(), "two mutations of one row share a sequence number");
         }
@@ -74,7 +97,7 @@ impl Memtable {
 
     /// Takes a mutation out again that will never be visible; returns the bytes that are free now.
     pub(crate) fn remove(&self, row: Bytes, seq: Seq) -> u64 {
-        let removed = self.entries.write().remove(&EntryKey { row, seq: Reverse(seq) });
+        let removed = self.entries.write().remove(&EntryKey::new(row, seq));
         let freed = removed.map_or(0, |mutation| mutation.entry().len() as u64 + ENTRY_OVERHEAD);
         self.size_bytes.fetch_sub(freed, Relaxed);
         freed
@@ -94,7 +117,7 @@ impl Memtable {
         if entries.is_empty() {
             return false;
         }
-        let first = EntryKey { row: Bytes::copy_from_slice(row), seq: Reverse(Seq(u64::MAX)) };
+        let first = EntryKey::before(Bytes::copy_from_slice(row));
         entries.range(first..).next().is_some_and(|(key, _)| key.row == row)
     }
 
@@ -148,7 +171,7 @@ impl Memtable {
     /// The last row before `before` (`None`: of all) with a cell of the family that `seq_max` sees.
     fn row_before(&self, before: Option<&[u8]>, family: Option<&[u8]>, seq_max: Seq) -> Option<Bytes> {
         let end = before.map_or(Bound::Unbounded, |before| {
-            Bound::Excluded(EntryKey { row: Bytes::copy_from_slice(before), seq: Reverse(Seq(u64::MAX)) })
+            Bound::Excluded(EntryKey::before(Bytes::copy_from_slice(before)))
         });
         let entries = self.entries.read();
         let shows = |seq: Seq, mutation: &RowMutation| {
@@ -171,10 +194,8 @@ impl Memtable {
         out: &mut Vec<(Seq, RowMutation)>,
     ) -> Option<Bytes> {
         let start = match from {
-            Bound::Included(row) => {
-                Bound::Included(EntryKey { row: row.clone(), seq: Reverse(Seq(u64::MAX)) })
-            }
-            Bound::Excluded(row) => Bound::Excluded(EntryKey { row: row.clone(), seq: Reverse(Seq(0)) }),
+            Bound::Included(row) => Bound::Included(EntryKey::before(row.clone())),
+            Bound::Excluded(row) => Bound::Excluded(EntryKey::new(row.clone(), Seq(0))),
             Bound::Unbounded => Bound::Unbounded,
         };
         let entries = self.entries.read();

@@ -3,6 +3,7 @@
 
 use basalt_model::SortOrder;
 use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -11,7 +12,7 @@ use super::index;
 use super::statement::{ColumnDef, CreateSequence, CreateTable, Name, OptionDef, Statement};
 use super::types::parse_type;
 use super::view::parse_create_view;
-use super::{parse_expr, parse_query};
+use super::{PhoenixDialect, parse_query, rows};
 
 /// What follows CREATE.
 pub(super) fn parse_create(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -141,13 +142,21 @@ pub(super) fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError
         } else if parser.accept("NULL") {
             column.nullable = Some(true);
         } else if parser.accept("DEFAULT") {
-            column.default = Some(parse_expr(parser)?);
+            column.default = Some(parse_default(parser)?);
         } else if parser.accept_all(&["PRIMARY", "KEY"]) {
             column.primary_key = Some(parse_sort_order(parser));
         } else {
             return Ok(column);
         }
     }
+}
+
+/// A constant, without the `NOT NULL` that may follow it: sqlparser knows that as a question, too.
+fn parse_default(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let binding = PhoenixDialect.prec_value(Precedence::Is);
+    let mut expr = parser.parse_subexpr(binding)?;
+    rows::expand(&mut expr)?;
+    Ok(expr)
 }
 
 pub(super) fn parse_options(parser: &mut Parser) -> Result<Vec<OptionDef>, ParserError> {

@@ -63,7 +63,8 @@ pub(crate) struct CreateIndex {
     /// ASYNC: the statement does not wait until the index is built.
     pub(crate) later: bool,
     pub(crate) options: Vec<OptionDef>,
-    pub(crate) split: bool,
+    /// SPLIT ON.
+    pub(crate) splits: Vec<Expr>,
 }
 
 /// What follows CREATE, if it is about an index.
@@ -90,9 +91,9 @@ pub(super) fn parse_create(parser: &mut Parser) -> Result<Option<Statement>, Par
     let condition = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
     let later = parser.accept("ASYNC");
     let options = parse_options(parser)?;
-    let split = !parse_splits(parser)?.is_empty();
+    let splits = parse_splits(parser)?;
     let create =
-        CreateIndex { if_not_exists, local, unique, parts, included, condition, later, options, split };
+        CreateIndex { if_not_exists, local, unique, parts, included, condition, later, options, splits };
     let action = IndexAction::Create(Box::new(create));
     Ok(Some(Statement::Index(IndexStatement { index, table, action })))
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use datafusion::sql::sqlparser::keywords::Keyword;
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 
 use super::PhoenixDialect;
 use crate::error::{Position, SqlError};
@@ -15,7 +15,24 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Tokenizer::new(&PhoenixDialect, sql)
         .tokenize_with_location_into_buf_with_mapper(&mut tokens, fold)
         .map_err(|error| SqlError::from_tokenizer(error, sql))?;
+    free_at(&mut tokens);
     Ok(tokens)
+}
+
+/// AT is a name, too: sqlparser would read it behind a table as another system's word for versions of it. Only before TIME ZONE
+/// it is a word of SQL.
+fn free_at(tokens: &mut [TokenWithSpan]) {
+    for position in 0..tokens.len() {
+        let Token::Word(Word { keyword: Keyword::AT, .. }) = &tokens[position].token else { continue };
+        let mut behind = tokens[position + 1..].iter().map(|token| &token.token);
+        let next = behind.find(|token| !matches!(token, Token::Whitespace(_)));
+        let before_zone = matches!(next, Some(Token::Word(Word { keyword: Keyword::TIME, .. })));
+        if let Token::Word(word) = &mut tokens[position].token
+            && !before_zone
+        {
+            word.keyword = Keyword::NoKeyword;
+        }
+    }
 }
 
 fn fold(mut token: TokenWithSpan) -> TokenWithSpan {

@@ -57,9 +57,6 @@ pub(super) fn define(
             "a table with a TTL takes no index of expressions or with WHERE: values end by themselves, and the index would not know",
         ));
     }
-    if statement.split {
-        warnings.push("SPLIT ON has no effect; an index is split as it grows".to_owned());
-    }
     let options = TableOptions::read(&statement.options, warnings)?;
     let mut family = family(&table.descriptor, &options.family(FAMILY));
     options.apply(&mut family);

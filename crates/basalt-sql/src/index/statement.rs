@@ -9,6 +9,7 @@ use basalt_model::{IndexState, TableDescriptor, TableId, TableName};
 use super::build::{self, Build};
 use super::{check, define, keeper};
 use crate::catalog;
+use crate::definition::index_splits;
 use crate::dialect::{CreateIndex, IndexAction, IndexStatement, Name};
 use crate::error::{ErrorKind, SqlError, code};
 use crate::outcome::{Outcome, RowStream};
@@ -122,6 +123,7 @@ async fn create(
         .at(planning.tokens().find(&name.name)));
     }
     let descriptor = define::define(planning, table, name.clone(), statement, warnings)?;
+    let splits = index_splits(planning, &descriptor, &statement.splits)?;
     let index = {
         let _one_at_a_time = planning.engine.definitions().lock();
         if *catalog::find(database, table.relation_name())?.descriptor != *table.descriptor {
@@ -132,7 +134,7 @@ async fn create(
         }
         let keeper = keeper(planning, &descriptor)?;
         database.keep_index(name.clone(), Arc::new(keeper));
-        database.create_index(descriptor)?
+        database.create_index_split(descriptor, &splits)?
     };
     if statement.later {
         let stop = build::stop_flag(&planning.engine);

@@ -111,3 +111,109 @@ async fn a_row_by_its_key_follows_the_session_and_its_writes() {
     changed(&other, "delete from s.t where k = 1").await.expect("deletes");
     assert_eq!(numbers(&session, "select v from t where k = 1").await.expect("finds"), [0i64; 0]);
 }
+
+/// Indexes of one column and of two, of either order, over values that may be NULL, that come once and often.
+const INDEXED: &[&str] = &[
+    "create table t (k varchar not null, l integer not null, a integer, s varchar(5), d decimal(9,2), c char(3), e integer, \
+     constraint pk primary key (k, l desc))",
+    "create sequence q",
+    "upsert into t (k, l) values ('x', 0)",
+    "upsert into t select k, next value for q from t",
+    "upsert into t select k, next value for q from t",
+    "upsert into t select k, next value for q from t",
+    "upsert into t select k, next value for q from t",
+    "upsert into t select k, next value for q from t",
+    "upsert into t select k, next value for q from t",
+    "upsert into t select k, l, case when l < 60 then l % 4 end, case when l < 50 then 's' || (l % 25) end, \
+     case when l < 40 then l / 2 + 0.5 end, 'c' || (l % 9), l % 16 from t",
+    "create index of_a on t (a)",
+    "create index of_s on t (s desc, c) include (d)",
+    "create index of_d on t (d)",
+    "create index of_some on t (e) where a = 1",
+    "create index of_upper on t (upper(c))",
+    "create view v as select * from t where e = 3",
+    "create index of_v on v (l)",
+    "upsert into t (k, l, a, s) values ('y', 1, 1, 's1'), ('y', 2, 77, 's2')",
+    "delete from t where l = 9",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_few_rows_by_indexed_values_are_what_a_plan_finds() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    for sql in INDEXED {
+        changed(&session, sql).await.expect(sql);
+    }
+    let lists = ["*", "count(*)", "count(1) as n", "s, k, d", "l as a, a as l", "COUNT(*), a", "count(a)"];
+    let conditions = [
+        "a = 1",
+        "a = 77",
+        "a = -1",
+        "a = 9999999999",
+        "a = 1 and a = 2",
+        "a = 3 and l = 3",
+        "a = 3 and k = 'x'",
+        "s = 's3'",
+        "s = 's3' and c = 'c3'",
+        "c = 'c03' and s = 's3'",
+        "c = 'c3'",
+        "s = ''",
+        "s = 's3' and c = 'c3' and l = 3",
+        "s = 's3' and l = 3",
+        "d = 3.5",
+        "d = 3.50",
+        "d = 3.501",
+        "d = 4",
+        "d = -4",
+        "e = 3",
+        "e = 3 and a = 1",
+        "upper(c) = 'C3'",
+        "l = 3",
+        "l = 3 and e = 3",
+        "a = null",
+    ];
+    let mut found = 0;
+    for alter in
+        ["alter index of_a on t usable", "alter index of_a on t unusable", "delete from t where l % 3 = 0"]
+    {
+        changed(&session, alter).await.expect(alter);
+        for (list, condition) in lists.iter().flat_map(|list| conditions.iter().map(move |c| (list, c))) {
+            let sql = format!("select {list} from t where {condition}");
+            let planned = rows(&session, &sql.replacen("select", "select /*+ NO_INDEX */", 1)).await;
+            let Ok(planned) = planned else { continue };
+            let answer = rows(&session, &sql).await.expect(&sql);
+            assert_eq!((sorted(&answer.1), answer.0), (sorted(&planned.1), planned.0), "{sql}");
+            found += answer.1.num_rows();
+        }
+    }
+    assert!(found > 500, "{found}");
+}
+
+fn sorted(rows: &RecordBatch) -> Vec<String> {
+    let text = datafusion::arrow::util::pretty::pretty_format_batches(std::slice::from_ref(rows));
+    let mut lines: Vec<String> = text.expect("formats").to_string().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// More rows than are looked up, or counted, without a plan.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_rows_by_an_indexed_value_are_all_found() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 15).await;
+    changed(&session, "create table u (k bigint primary key, a integer)").await.expect("creates");
+    changed(&session, "create index i on u (a)").await.expect("creates");
+    changed(
+        &session,
+        "upsert into u select k, case when k <= 20000 then 1 when k <= 20033 then 2 else 3 end from t",
+    )
+    .await
+    .expect("writes");
+    for (value, count) in [(1, 20_000), (2, 33), (3, (1 << 15) - 20_033)] {
+        let counted = numbers(&session, &format!("select count(*) from u where a = {value}")).await;
+        assert_eq!(counted.expect("counts"), [count]);
+        let found = numbers(&session, &format!("select k from u where a = {value}")).await.expect("finds");
+        assert_eq!(found.len() as i64, count);
+    }
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::DeleteRule;
 use basalt_model::{IndexDescriptor, IndexState, KeyRange, Seq, TableDescriptor, TableId, TableName};
+use bytes::Bytes;
 
 use super::tables::{self, NewTable};
 use super::{Database, Ingest, IngestSummary, Shared};
@@ -49,10 +50,16 @@ impl Database {
     }
 
     /// Registers an index, empty and being built, for [`Database::build_index`]. From now on it follows every write.
-    pub fn create_index(&self, mut descriptor: TableDescriptor) -> Result<NewIndex> {
+    pub fn create_index(&self, descriptor: TableDescriptor) -> Result<NewIndex> {
+        self.create_index_split(descriptor, &[])
+    }
+
+    /// The same with a region for every range between the `splits`, which are sorted, distinct and not empty.
+    pub fn create_index_split(&self, mut descriptor: TableDescriptor, splits: &[Bytes]) -> Result<NewIndex> {
         let shared = self.shared();
         shared.check_writable()?;
         tables::check_descriptor(&descriptor)?;
+        let ranges = tables::ranges_between(splits)?;
         let index = index_of(&mut descriptor)?;
         index.state = IndexState::Building;
         let base = index.base;
@@ -61,12 +68,12 @@ impl Database {
         if shared.version().names.contains_key(&descriptor.name) {
             return Err(Error::TableExists { name: descriptor.name });
         }
-        let born = shared.new_table(manifest.current(), descriptor, &[KeyRange::all()]);
+        let born = shared.new_table(manifest.current(), descriptor, &ranges);
         manifest.change(|manifest| born.enter(manifest))?;
         Ok(shared.register(manifest.current(), None, born))
     }
 
-    /// Registers an index anew, under a new identity, to be built from its table as it is now.
+    /// Registers an index anew, under a new identity and with the regions that it had, to be built from its table as it is now.
     pub fn restart_index(&self, index: TableId) -> Result<NewIndex> {
         let shared = self.shared();
         shared.check_writable()?;
@@ -74,7 +81,8 @@ impl Database {
         let before = Arc::clone(shared.version().table(index)?);
         let mut descriptor = TableDescriptor::clone(&before.descriptor);
         index_of(&mut descriptor)?.state = IndexState::Building;
-        let born = shared.new_table(manifest.current(), descriptor, &[KeyRange::all()]);
+        let ranges: Vec<KeyRange> = before.regions.iter().map(|region| region.range.clone()).collect();
+        let born = shared.new_table(manifest.current(), descriptor, &ranges);
         manifest.change(|manifest| {
             manifest.remove_table(index);
             born.enter(manifest);

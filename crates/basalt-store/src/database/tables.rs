@@ -58,18 +58,20 @@ impl Database {
                 format!("{name} is an index of {} and cannot be truncated; truncate the table", index.on);
             return Err(Error::Invalid(what));
         }
-        let ranges: Vec<KeyRange> = match keep_regions {
-            true => before.regions.iter().map(|region| region.range.clone()).collect(),
-            false => vec![KeyRange::all()],
+        let ranges = |table: &TableVersion| -> Vec<KeyRange> {
+            match keep_regions {
+                true => table.regions.iter().map(|region| region.range.clone()).collect(),
+                false => vec![KeyRange::all()],
+            }
         };
         let mut next = Manifest::clone(manifest.current());
-        let mut born = vec![shared.new_table(&next, (*before.descriptor).clone(), &ranges)];
+        let mut born = vec![shared.new_table(&next, (*before.descriptor).clone(), &ranges(before))];
         born[0].entry.disabled = before.disabled;
         born[0].enter(&mut next);
         let mut gone = vec![before.id];
         for index in version.indexes_of(before.id) {
             gone.push(index.id);
-            let table = shared.new_table(&next, emptied(&index.descriptor, born[0].id()), &[KeyRange::all()]);
+            let table = shared.new_table(&next, emptied(&index.descriptor, born[0].id()), &ranges(index));
             table.enter(&mut next);
             born.push(table);
         }
@@ -306,7 +308,7 @@ fn check_namespace(name: &str) -> Result<()> {
 }
 
 /// The ranges between keys that are sorted, distinct and not empty.
-fn ranges_between(splits: &[Bytes]) -> Result<Vec<KeyRange>> {
+pub(super) fn ranges_between(splits: &[Bytes]) -> Result<Vec<KeyRange>> {
     if splits.len() >= REGIONS_MAX {
         let found = splits.len() as u64 + 1;
         return Err(Error::OutOfRange { what: "regions", found, min: 1, max: REGIONS_MAX as u64 });

@@ -50,6 +50,28 @@ fn sample() -> Arc<Memtable> {
     Arc::new(memtable)
 }
 
+/// Rows that are alike in their first eight bytes, zeros filled up, as well as those that are not.
+#[test]
+fn rows_of_a_batch_are_sorted_by_all_their_bytes() {
+    let rows = [
+        "a",
+        "a\0",
+        "a\0\0\0\0\0\0\0",
+        "a\0\0\0\0\0\0\0\0",
+        "a\0\0\0\0\0\0\0\u{1}",
+        "aaaaaaaa",
+        "aaaaaaaaa",
+        "ab",
+        "\u{e4}",
+    ];
+    let memtable = Memtable::default();
+    memtable.insert(rows.iter().rev().map(|row| (Seq(1), mutation(row, &[("f", "x", 1, "v")]))));
+    let memtable = Arc::new(memtable);
+    let wanted: Vec<String> = rows.iter().map(|row| format!("{row}/x=v@1")).collect();
+    assert_eq!(read(&memtable, None, "", None, 9), wanted);
+    assert_eq!(read(&memtable, None, "a\0", Some("aaaaaaaaa"), 9), wanted[1..6]);
+}
+
 #[test]
 fn cells_come_in_key_order_with_the_newest_first() {
     assert_eq!(
