@@ -94,6 +94,11 @@ impl Encoding {
         if self == Self::Columnar { Self::FastDiff } else { self }
     }
 
+    /// True if blocks hold cells in raw form, one after the other.
+    pub(crate) fn keeps_raw_cells(self) -> bool {
+        matches!(self, Self::None | Self::RowIndexV1)
+    }
+
     /// The code of [`Self::by_cell`].
     pub(crate) fn implementation(self) -> &'static dyn BlockEncoding {
         match self.by_cell() {
@@ -238,6 +243,11 @@ pub(crate) trait BlockEncoder: Send {
     /// Appends a cell with its flat key; `step` is `None` for the first cell of a block. There is room for
     /// [`encoded_len_max`].
     fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer);
+    /// Appends rows in raw form, `row_len` bytes each, if the encoding keeps cells in that form ([`Encoding::keeps_raw_cells`]).
+    /// There is room for them.
+    fn append_raw_rows(&mut self, rows: &[u8], _row_len: usize, _out: &mut WriteBuffer) {
+        debug_assert!(rows.is_empty(), "an encoding of its own form takes cells");
+    }
     /// Ends the block, whose cells are `raw_bytes` in raw form.
     fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer);
     /// Bytes emitted for cells of this block so far, as HBase counts them for its block boundaries: at most

@@ -21,6 +21,8 @@ use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
 use crate::cells::{CellBlock, CellSlot};
+use crate::encoding::CellLayout;
+use crate::key::KEY_OVERHEAD;
 
 /// A decoded block: stretches of rows of one form, and of cells that have none, in key order.
 #[derive(Debug, Clone, Default)]
@@ -79,8 +81,9 @@ pub(crate) struct RowRun {
 /// Where the rows of a run, and their keys, lie.
 #[derive(Debug, Clone)]
 pub(crate) enum Places {
-    /// Row after row from `start` on, `stride` bytes each; the key is at `key_at` of each.
-    Even { start: usize, stride: usize, key_at: usize },
+    /// Row after row from `start` on, `stride` bytes each; the key is at `key_at` of each. `layout`: of the raw cells that they
+    /// are, unless their numbers are not the stored ones.
+    Even { start: usize, stride: usize, key_at: usize, layout: Option<CellLayout> },
     /// At these offsets; the keys lie back to back in `keys` from `keys_at` on.
     Listed { offsets: Vec<u32>, keys: Vec<u8>, keys_at: usize },
 }
@@ -309,7 +312,7 @@ impl<'a> Rows<'a> {
     fn key_and_bytes(&self, row: usize) -> (&'a [u8], &'a [u8]) {
         let row_len = self.run.row_len;
         match &self.run.places {
-            Places::Even { start, stride, key_at } => {
+            Places::Even { start, stride, key_at, .. } => {
                 let bytes = &self.payload[start + row * stride..];
                 (&bytes[*key_at..key_at + row_len], bytes)
             }
@@ -330,6 +333,32 @@ impl<'a> Rows<'a> {
     #[inline]
     pub fn value_len(&self, column: usize) -> usize {
         self.run.columns[column].value_len as usize
+    }
+
+    /// The rows as raw cells, back to back, if that is how they lie in their block.
+    pub(crate) fn raw(&self) -> Option<RawRun<'a>> {
+        let Places::Even { start, stride, layout, .. } = self.run.places else { return None };
+        let bytes = &self.payload[start..start + self.run.rows * stride];
+        let names = |column: &RowColumn| column.family_len as usize + column.qualifier_len as usize;
+        let columns = &self.run.columns;
+        Some(RawRun {
+            layout: layout?,
+            bytes,
+            stride,
+            key_bytes: columns.iter().map(|column| KEY_OVERHEAD + self.run.row_len + names(column)).sum(),
+            value_bytes: columns.iter().map(|column| column.value_len as usize).sum(),
+        })
+    }
+
+    /// Timestamp and number of each cell of a row.
+    #[inline(always)]
+    pub(crate) fn versions(&self, row: usize) -> impl Iterator<Item = (i64, Seq)> {
+        let (_, bytes) = self.key_and_bytes(row);
+        let timestamps = self.run.timestamps.get(row * self.run.columns.len()..).unwrap_or_default();
+        self.run.columns.iter().enumerate().map(move |(at, column)| {
+            let timestamp = timestamps.get(at).copied();
+            (timestamp.unwrap_or_else(|| stored_timestamp(bytes, column)), seq_of(bytes, column))
+        })
     }
 
     /// One cell.
@@ -364,6 +393,20 @@ impl<'a> Rows<'a> {
             }
         }
     }
+}
+
+/// Rows as they lie in a block of raw cells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawRun<'a> {
+    pub(crate) layout: CellLayout,
+    /// All rows.
+    pub(crate) bytes: &'a [u8],
+    /// Bytes of a row.
+    pub(crate) stride: usize,
+    /// Bytes of the flat keys of a row.
+    pub(crate) key_bytes: usize,
+    /// Bytes of the values of a row.
+    pub(crate) value_bytes: usize,
 }
 
 #[inline(always)]

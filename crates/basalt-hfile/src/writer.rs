@@ -6,6 +6,7 @@
 //! last of all those, intermediate index blocks, data root, meta root, file info, Bloom metadata, trailer.
 
 mod group;
+mod rows;
 mod stats;
 
 use basalt_model::escape::Escaped;

@@ -9,8 +9,8 @@ mod cell;
 use std::sync::Arc;
 
 use basalt_hfile::{
-    CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, MemoryFile, ReadOptions, RowBlock,
-    RowPart, WriterOptions,
+    BloomKind, CellBlock, Checksum, Compression, Encoding, Error, FlatKey, HFileReader, HFileWriter,
+    MemoryFile, ReadOptions, RowBlock, RowPart, WriterOptions,
 };
 use basalt_model::{CellRef, CellType, Seq};
 use cell::Cell;
@@ -142,8 +142,8 @@ fn cells_of(table: &Table) -> Vec<Cell> {
     cells
 }
 
-fn open(table: &Table, cells: &[Cell], encoding: Encoding) -> HFileReader {
-    let options = WriterOptions {
+fn options(table: &Table, encoding: Encoding) -> WriterOptions {
+    WriterOptions {
         encoding,
         compression: Compression::None,
         block_bytes: table.block_bytes,
@@ -151,12 +151,19 @@ fn open(table: &Table, cells: &[Cell], encoding: Encoding) -> HFileReader {
         with_tags: table.with_tags,
         tags_compressed: table.tags_compressed,
         ..Default::default()
-    };
+    }
+}
+
+fn write(options: WriterOptions, cells: &[Cell]) -> Vec<u8> {
     let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
     for cell in cells {
         writer.append(cell.borrow()).unwrap();
     }
-    let bytes = writer.finish_into().unwrap().1;
+    writer.finish_into().unwrap().1
+}
+
+fn open(table: &Table, cells: &[Cell], encoding: Encoding) -> HFileReader {
+    let bytes = write(options(table, encoding), cells);
     let seq_override = table.seq_override.then_some(Seq(99));
     let options = ReadOptions { seq_override, ..Default::default() };
     HFileReader::open(Arc::new(MemoryFile::new("table", bytes)), options).unwrap()
@@ -264,10 +271,77 @@ proptest! {
     }
 }
 
+/// What is written from a reader's blocks, in another encoding and with other block sizes and filters.
+fn check_rewritten(table: &Table, from: Encoding, to: Encoding, bloom: BloomKind, block_bytes: u32) {
+    let cells = cells_of(&Table { seq_override: false, ..table.clone() });
+    let reader = open(&Table { seq_override: false, ..table.clone() }, &cells, from);
+    let options = || WriterOptions { bloom, block_bytes, ..options(table, to) };
+    let mut writer = HFileWriter::new(Vec::new(), options()).unwrap();
+    for index in 0..reader.block_count().unwrap() {
+        writer.append_block(&reader.read_rows(index).unwrap()).unwrap();
+    }
+    let (summary, bytes) = writer.finish_into().unwrap();
+    assert_eq!(summary.cells, cells.len() as u64);
+    assert!(bytes == write(options(), &cells), "{from} to {to} with {bloom:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn a_file_of_blocks_is_that_of_their_cells(table in table(), block_bytes in 200u32..4000) {
+        use Encoding::*;
+        for (from, to) in [(None, None), (None, RowIndexV1), (RowIndexV1, None), (None, FastDiff), (FastDiff, None)] {
+            for bloom in [BloomKind::None, BloomKind::Row, BloomKind::RowPrefix(2), BloomKind::RowCol] {
+                check_rewritten(&table, from, to, bloom, block_bytes);
+            }
+        }
+    }
+}
+
+/// A file may have rotted, or be of somebody who does not sort: rows of one form are compared as others are.
+#[test]
+fn rows_of_one_form_that_are_out_of_order_are_refused() {
+    let table = plain_table();
+    let cells = cells_of(&table);
+    let unchecked = || WriterOptions { checksum: Checksum::Null, ..options(&table, Encoding::None) };
+    let mut bytes = write(unchecked(), &cells);
+    // The hundredth row gets the key of the third.
+    let (later, earlier) =
+        ((table.first_key as u32 + 100).to_be_bytes(), (table.first_key as u32 + 3).to_be_bytes());
+    let places: Vec<usize> =
+        (0..bytes.len() - 6).filter(|&at| bytes[at..at + 6] == [&[0, 4], &later[..]].concat()[..]).collect();
+    assert_eq!(places.len(), 3, "a row has three cells");
+    places.iter().for_each(|at| bytes[at + 2..at + 6].copy_from_slice(&earlier));
+    let reader =
+        HFileReader::open(Arc::new(MemoryFile::new("unsorted", bytes)), ReadOptions::default()).unwrap();
+    let block = reader.read_rows(0).unwrap();
+    assert!(block.parts().any(|part| matches!(part, RowPart::Rows(rows) if rows.len() > 200)));
+    let mut writer = HFileWriter::new(Vec::new(), unchecked()).unwrap();
+    let refused = writer.append_block(&block).unwrap_err();
+    assert!(matches!(refused, Error::Order { .. }), "{refused}");
+    assert_eq!(writer.cells(), 300);
+}
+
 /// Rows that differ in key, values and now and then in timestamp and sequence number come in runs, nearly all of them.
 #[test]
 fn rows_of_a_plain_table_come_in_runs() {
-    let table = Table {
+    let table = plain_table();
+    let cells = cells_of(&table);
+    for encoding in Encoding::OF_HBASE {
+        let reader = open(&table, &cells, encoding);
+        let mut in_runs = 0;
+        for index in 0..reader.block_count().unwrap() {
+            let block = reader.read_rows(index).unwrap();
+            let rows_of = |part| if let RowPart::Rows(rows) = part { rows.len() } else { 0 };
+            in_runs += block.parts().map(rows_of).sum::<usize>();
+        }
+        assert!(in_runs > 2900, "{encoding}: {in_runs} of 3000 rows");
+    }
+}
+
+fn plain_table() -> Table {
+    Table {
         key_bytes: 4,
         first_key: 250,
         key_step: 1,
@@ -280,16 +354,5 @@ fn rows_of_a_plain_table_come_in_runs() {
         tags_compressed: false,
         seq_override: false,
         block_bytes: 60_000,
-    };
-    let cells = cells_of(&table);
-    for encoding in Encoding::OF_HBASE {
-        let reader = open(&table, &cells, encoding);
-        let mut in_runs = 0;
-        for index in 0..reader.block_count().unwrap() {
-            let block = reader.read_rows(index).unwrap();
-            let rows_of = |part| if let RowPart::Rows(rows) = part { rows.len() } else { 0 };
-            in_runs += block.parts().map(rows_of).sum::<usize>();
-        }
-        assert!(in_runs > 2900, "{encoding}: {in_runs} of 3000 rows");
     }
 }

@@ -13,7 +13,7 @@
 //!   sum of HBase's cells, and `table.py` compares them;
 //! * seek: a random row found through the index and the value of its first cell read, all blocks in memory,
 //!   verified and decompressed but not decoded; percentiles of as many seeks as warmed up before;
-//! * write: the file's first cells, taken from memory, written to a new file with the same options.
+//! * write: the file's first blocks, as the reader has them in memory (runs of rows), written to a new file with the same options.
 
 mod table;
 
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use basalt_hfile::{
-    BloomKind, CellBlock, Compression, Encoding, FlatKey, HFileReader, HFileWriter, LocalFile, ReadOptions,
+    BloomKind, Compression, Encoding, FlatKey, HFileReader, HFileWriter, LocalFile, ReadOptions, RowBlock,
     WriterOptions,
 };
 use basalt_model::CellRef;
@@ -95,8 +95,8 @@ fn measure(path: &Path, effort: &Effort) -> Outcome<String> {
     line += &format!(r#","raw_bytes":{},"scan_s":{scans:?}"#, raw_bytes(&reader)?);
     if effort.write_cells > 0 {
         let blocks = first_blocks(&reader, effort.write_cells)?;
-        let cells = effort.write_cells.min(reader.cells() as usize);
-        let writes = times(effort.rounds, || write(&reader, &blocks, cells))?;
+        let cells: usize = blocks.iter().map(RowBlock::len).sum();
+        let writes = times(effort.rounds, || write(&reader, &blocks))?;
         line += &format!(r#","write_cells":{cells},"write_s":{writes:?}"#);
     }
     if effort.seeks > 0 {
@@ -165,25 +165,25 @@ fn raw_bytes(reader: &HFileReader) -> Outcome<u64> {
     Ok(bytes)
 }
 
-fn first_blocks(reader: &HFileReader, cells: usize) -> Outcome<Vec<CellBlock>> {
+/// Blocks from the first on that come to `cells` cells, or a few more.
+fn first_blocks(reader: &HFileReader, cells: usize) -> Outcome<Vec<RowBlock>> {
     let (mut blocks, mut count) = (Vec::new(), 0);
     for index in 0..reader.block_count()? {
         if count >= cells {
             break;
         }
-        blocks.push(reader.read_block(index)?);
-        count += blocks.last().map_or(0, CellBlock::len);
+        blocks.push(reader.read_rows(index)?);
+        count += blocks.last().map_or(0, RowBlock::len);
     }
     Ok(blocks)
 }
 
-fn write(reader: &HFileReader, blocks: &[CellBlock], cells: usize) -> Outcome<()> {
+fn write(reader: &HFileReader, blocks: &[RowBlock]) -> Outcome<()> {
     let path = temporary();
     let options = options(reader.encoding(), reader.trailer().compression);
     let mut writer = HFileWriter::new(File::create(&path)?, options)?;
-    let all = blocks.iter().flat_map(|block| (0..block.len()).map(|at| block.cell(at)));
-    for cell in all.take(cells) {
-        writer.append(cell)?;
+    for block in blocks {
+        writer.append_block(block)?;
     }
     writer.finish()?;
     std::fs::remove_file(&path)?;

@@ -215,6 +215,15 @@ impl GeneralBloom {
         self.last_key.extend_from_slice(row);
     }
 
+    /// Adds a row that differs from the one before, in a filter that looks at rows alone.
+    pub(crate) fn add_new_row(&mut self, row: &[u8]) {
+        match self.kind {
+            BloomKind::Row => self.add_row(row),
+            BloomKind::RowPrefix(len) => self.add_prefix(&row[..row.len().min(len as usize)]),
+            BloomKind::None | BloomKind::RowCol => debug_assert!(false, "a filter of columns takes cells"),
+        }
+    }
+
     fn add_prefix(&mut self, prefix: &[u8]) {
         if self.writer.key_count() == 0 || self.last_key != prefix {
             self.add_row(prefix);

@@ -51,6 +51,10 @@ impl BlockEncoder for Encoder {
         write_raw_cell(cell, key, self.layout, out);
     }
 
+    fn append_raw_rows(&mut self, rows: &[u8], _row_len: usize, out: &mut WriteBuffer) {
+        out.put(rows);
+    }
+
     fn finish(&mut self, _raw_bytes: usize, _out: &mut WriteBuffer) {}
 
     fn encoded_bytes(&self, out: &[u8]) -> usize {

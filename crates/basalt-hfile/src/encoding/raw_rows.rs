@@ -8,6 +8,7 @@
 
 use basalt_model::{CellType, Seq};
 
+use super::CellLayout;
 use super::row_form::{CELLS_MAX, Patience, RowForm, load};
 use crate::cells::CellSlot;
 use crate::rows::{Parts, Places, RowColumn, RowRun};
@@ -87,7 +88,7 @@ impl RawRows {
     ) -> usize {
         let rows = self.count_rows(bytes, at);
         if rows > 1 {
-            let run = self.run::<SEQ>(at, rows - 1, target);
+            let run = self.run::<TAGS, SEQ>(at, rows - 1, target);
             if let Some(parts) = &mut target.parts {
                 parts.push(target.slots.len(), run);
             }
@@ -100,7 +101,12 @@ impl RawRows {
     }
 
     /// The run of `rows` rows from `start` on; the row before it is the last one in `target`.
-    fn run<const SEQ: bool>(&self, start: usize, rows: usize, target: &Target<'_>) -> RowRun {
+    fn run<const TAGS: bool, const SEQ: bool>(
+        &self,
+        start: usize,
+        rows: usize,
+        target: &Target<'_>,
+    ) -> RowRun {
         let row_start = start - self.form.len();
         let slots = &target.slots[target.slots.len() - self.places.len()..];
         let columns = slots.iter().zip(&self.places).map(|(slot, place)| {
@@ -114,7 +120,9 @@ impl RawRows {
             column
         });
         let key_at = self.places.first().map_or(0, |place| place.row);
-        let places = Places::Even { start, stride: self.form.len(), key_at };
+        let layout = CellLayout { with_tags: TAGS, tags_compressed: false, with_seq: SEQ };
+        let layout = target.seq_override.is_none().then_some(layout);
+        let places = Places::Even { start, stride: self.form.len(), key_at, layout };
         RowRun { rows, columns: columns.collect(), places, row_len: self.row_len, timestamps: Vec::new() }
     }
 

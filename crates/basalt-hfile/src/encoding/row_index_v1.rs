@@ -74,6 +74,12 @@ impl BlockEncoder for Encoder {
         write_raw_cell(cell, key, self.layout, out);
     }
 
+    fn append_raw_rows(&mut self, rows: &[u8], row_len: usize, out: &mut WriteBuffer) {
+        let first = out.len() - self.start;
+        self.rows.extend((0..rows.len() / row_len).map(|row| (first + row * row_len) as u32));
+        out.put(rows);
+    }
+
     fn finish(&mut self, raw_bytes: usize, out: &mut WriteBuffer) {
         debug_assert_eq!(raw_bytes, out.len() - self.start);
         out.reserve(8 + 4 * self.rows.len());

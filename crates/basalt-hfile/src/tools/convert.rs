@@ -51,7 +51,7 @@ pub fn convert<W: FileWrite>(reader: &HFileReader, out: W, options: &ConvertOpti
         }
     }
     for index in 0..reader.block_count()? {
-        reader.read_rows(index)?.try_for_each_cell(|cell| writer.append(*cell))?;
+        writer.append_block(&reader.read_rows(index)?)?;
     }
     writer.finish()
 }

@@ -156,7 +156,7 @@ impl<W: FileWrite> HFileWriter<W> {
             }
             let rows = done..batch.len().min(done + room);
             done = rows.end;
-            self.append_rows(batch, rows);
+            self.gather_rows(batch, rows);
         }
         // What `raw_cell_len` says of all cells.
         let tags = if self.layout.with_tags { 2 } else { 0 };
@@ -167,7 +167,7 @@ impl<W: FileWrite> HFileWriter<W> {
     }
 
     /// Adds rows of a batch to the group, in which there is room for them.
-    fn append_rows(&mut self, batch: &ColumnBatch, rows: Range<usize>) {
+    fn gather_rows(&mut self, batch: &ColumnBatch, rows: Range<usize>) {
         let mut value = Vec::new();
         let writer = self.groups.as_mut().expect("the encoding is COLUMNAR");
         if writer.group.is_empty() {

@@ -30,6 +30,18 @@ pub(super) struct CellStats {
     deletes_from_zero: bool,
 }
 
+/// What rows of one form come to.
+pub(super) struct RowStats {
+    pub(super) rows: usize,
+    pub(super) cells: usize,
+    pub(super) raw_bytes: usize,
+    pub(super) key_bytes: usize,
+    pub(super) value_bytes: usize,
+    pub(super) timestamp_min: i64,
+    pub(super) timestamp_max: i64,
+    pub(super) seq_max: Seq,
+}
+
 impl Default for CellStats {
     fn default() -> Self {
         Self {
@@ -104,6 +116,19 @@ impl CellStats {
             self.biggest_len = len;
             self.biggest_key = key.to_vec();
         }
+    }
+
+    /// Adds rows of puts without tags, of the form of one that was added cell by cell: what is biggest is known.
+    pub(super) fn add_rows(&mut self, rows: &RowStats) {
+        self.cells += rows.cells as u64;
+        self.rows += rows.rows as u64;
+        self.raw_bytes += rows.raw_bytes as u64;
+        self.key_bytes += rows.key_bytes as u64;
+        self.value_bytes += rows.value_bytes as u64;
+        self.timestamp_min = self.timestamp_min.min(rows.timestamp_min);
+        self.timestamp_max = self.timestamp_max.max(rows.timestamp_max);
+        self.earliest_put = self.earliest_put.min(rows.timestamp_min);
+        self.seq_max = self.seq_max.max(rows.seq_max);
     }
 
     fn add_delete(&mut self, cell_type: CellType) {
