@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
+pub(crate) use fronts::Fronts;
 pub use fronts::RowFronts;
 
 /// Where the parts of one cell lie in the buffers of its [`CellBlock`]. Offsets and lengths in bytes.

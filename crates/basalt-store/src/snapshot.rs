@@ -115,14 +115,7 @@ impl Snapshot {
     /// What several gets find, in the order in which they are given. They are looked up in the order of their rows, which
     /// leads through each index and block but once.
     pub fn get_all(&self, table: TableId, gets: &[Get]) -> Result<Vec<Row>> {
-        let mut lookups = self.lookups(table)?;
-        let mut order: Vec<usize> = (0..gets.len()).collect();
-        order.sort_unstable_by(|&a, &b| gets[a].row().cmp(gets[b].row()));
-        let mut rows = vec![Row::default(); gets.len()];
-        for at in order {
-            rows[at] = lookups.get(gets[at].row(), &gets[at].options)?.clone();
-        }
-        Ok(rows)
+        self.lookups(table)?.get_all(gets)
     }
 
     /// For gets one after the other, best in the order of their rows.

@@ -5,6 +5,7 @@
 //! that are two dozen misses of the processor's caches, most of the time of a lookup. From the second search on a block has the
 //! *front* of each row in one array: the eight bytes behind what all rows have in common, as a number that sorts as they do.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -29,8 +30,9 @@ impl Clone for RowFronts {
     }
 }
 
+/// The fronts of sorted rows.
 #[derive(Debug)]
-struct Fronts {
+pub(crate) struct Fronts {
     /// What all rows begin with.
     common: Box<[u8]>,
     fronts: Box<[u64]>,
@@ -49,39 +51,62 @@ fn front(bytes: &[u8]) -> u64 {
 
 impl Fronts {
     fn of(block: &CellBlock) -> Self {
-        let rows = || block.row_starts.iter().map(|&start| block.row(start as usize));
+        Self::of_rows(|| block.row_starts.iter().map(|&start| block.row(start as usize)))
+    }
+
+    /// Those of rows in ascending order.
+    pub(crate) fn of_rows<'a, I>(rows: impl Fn() -> I) -> Self
+    where
+        I: DoubleEndedIterator<Item = &'a [u8]>,
+    {
         let (first, last) = (rows().next().unwrap_or_default(), rows().next_back().unwrap_or_default());
         // Rows between two that begin alike begin so, too.
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         Self { common: first[..common].into(), fronts: rows().map(|row| front(&row[common..])).collect() }
     }
 
-    /// The number of the first row that is not below `row`.
-    fn lower_bound(&self, block: &CellBlock, row: &[u8]) -> usize {
+    /// The numbers of the rows whose front is that of `row`; those before are below it, those behind above.
+    pub(crate) fn alike(&self, row: &[u8]) -> Range<usize> {
         let (head, rest) = row.split_at(self.common.len().min(row.len()));
         if *head != *self.common {
-            return if *head < *self.common { 0 } else { self.fronts.len() };
+            let end = if *head < *self.common { 0 } else { self.fronts.len() };
+            return end..end;
         }
         let wanted = front(rest);
         let from = self.fronts.partition_point(|&front| front < wanted);
         let alike = self.fronts[from..].iter().take_while(|&&front| front == wanted).count();
-        from + below(block, from..from + alike, row)
+        from..from + alike
     }
 }
 
 /// How many of some rows, by number, are below `row`.
-fn below(block: &CellBlock, rows: std::ops::Range<usize>, row: &[u8]) -> usize {
+fn below(block: &CellBlock, rows: Range<usize>, row: &[u8]) -> usize {
     block.row_starts[rows].partition_point(|&start| block.row(start as usize) < row)
 }
 
 impl CellBlock {
     /// The number of the first row that is not below `row`: an index of [`Self::row_starts`], or their number if there is none.
     pub fn lower_bound(&self, row: &[u8]) -> usize {
+        self.lower_bound_among(self.rows_alike(row), row)
+    }
+
+    /// The first step of [`Self::lower_bound`], which looks at the fronts alone: the rows, by number, among which `row` can be.
+    /// All before are below it, all behind above.
+    pub fn rows_alike(&self, row: &[u8]) -> Range<usize> {
         let rows = self.row_starts.len();
-        if rows < ROWS_MIN || !self.fronts.searched.swap(true, Relaxed) {
-            return below(self, 0..rows, row);
+        if rows < ROWS_MIN {
+            return 0..rows;
         }
-        self.fronts.fronts.get_or_init(|| Fronts::of(self)).lower_bound(self, row)
+        match self.fronts.fronts.get() {
+            Some(fronts) => fronts.alike(row),
+            None if !self.fronts.searched.swap(true, Relaxed) => 0..rows,
+            None => self.fronts.fronts.get_or_init(|| Fronts::of(self)).alike(row),
+        }
+    }
+
+    /// The second step, which compares rows.
+    pub fn lower_bound_among(&self, rows: Range<usize>, row: &[u8]) -> usize {
+        rows.start + below(self, rows, row)
     }
 }
 

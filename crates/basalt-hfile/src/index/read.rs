@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading index blocks into one flat list.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 
 use super::BlockPointer;
+use crate::cells::Fronts;
 use crate::error::Damage;
 use crate::key::{FlatKey, row_of};
 use crate::varint::read_vbytes;
@@ -12,6 +15,8 @@ use crate::varint::read_vbytes;
 #[derive(Debug, Default)]
 pub(crate) struct FlatIndex {
     keys: Vec<Bytes>,
+    /// The fronts of the keys' rows, once one was looked for.
+    fronts: OnceLock<Fronts>,
     pointers: Vec<BlockPointer>,
 }
 
@@ -34,14 +39,17 @@ impl FlatIndex {
 
     /// Position of the last entry whose key is not greater than the first key of `row`.
     pub(crate) fn last_not_after_row(&self, row: &[u8]) -> Option<usize> {
-        let after = self.keys.partition_point(|key| match row_of(key).cmp(row) {
+        let fronts = self.fronts.get_or_init(|| Fronts::of_rows(|| self.keys.iter().map(|key| row_of(key))));
+        // Keys before these are of rows below, those behind of rows above.
+        let alike = fronts.alike(row);
+        let not_after = self.keys[alike.clone()].partition_point(|key| match row_of(key).cmp(row) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => {
                 FlatKey::parse(key).is_some_and(|key| key.compare(&FlatKey::first_of_row(row)).is_le())
             }
             std::cmp::Ordering::Greater => false,
         });
-        after.checked_sub(1)
+        (alike.start + not_after).checked_sub(1)
     }
 
     /// Position of the last entry whose key is not greater than `search`.
@@ -53,7 +61,7 @@ impl FlatIndex {
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let keys: usize = self.keys.iter().map(Bytes::len).sum();
-        keys + self.len() * (size_of::<Bytes>() + size_of::<BlockPointer>())
+        keys + self.len() * (size_of::<Bytes>() + size_of::<u64>() + size_of::<BlockPointer>())
     }
 
     /// Adds an entry; its key must be a flat key.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::family::{BoxedSource, FamilyInput};
 use super::file::{FileSource, ReadAccess};
 use super::merge::{Merge, Stretch};
-use super::point::{self, Found};
+use super::point::{self, Found, Known};
 use super::resolve::{Purpose, Resolver};
 use super::source::{CellSource, RunList};
 use crate::Result;
@@ -48,7 +48,7 @@ fn family_row(
         }
     }
     for file in &family.files {
-        match point::find_row(file, &range.start, family.files.len() > 1, access, None)? {
+        match point::find_row(file, &range.start, family.files.len() > 1, access, Known::Nothing)? {
             Found::Missing => {}
             Found::Cells(run)
                 if run.block.slots[run.cells.clone()].iter().all(|slot| slot.seq <= seq_max) =>

@@ -5,6 +5,7 @@
 //! It finds a row that lies within one block (of a row group: within one vector) and leaves all others to the
 //! general path.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -59,20 +60,102 @@ impl Trail {
     }
 }
 
+/// One of several rows that are looked for together, on its way to its cells. Each step waits for memory that the step before named:
+/// done for all rows before the next one is, they wait together.
+pub(crate) struct Ahead<'a> {
+    file: &'a StoreFile,
+    row: &'a [u8],
+    block: Arc<CellBlock>,
+    /// First row of the next block.
+    next_row: Option<&'a [u8]>,
+    /// Rows of the block, by number, among which the row is.
+    rows: Range<usize>,
+}
+
+impl<'a> Ahead<'a> {
+    /// The first step: the row's block, if the cache has it.
+    pub(crate) fn try_new(file: &'a StoreFile, row: &'a [u8], access: &ReadAccess) -> Result<Option<Self>> {
+        let reader = file.reader()?;
+        let Some(index) = file.explained(reader.find_block(row))? else { return Ok(None) };
+        let Some(block) = file.cached_block(index, row, access)? else { return Ok(None) };
+        let next_row = next_row_of(file, index)?;
+        Ok(Some(Self { file, row, block, next_row, rows: 0..0 }))
+    }
+
+    /// The second step: where it can be in the block.
+    pub(crate) fn narrow(&mut self) {
+        self.rows = self.block.rows_alike(self.row);
+    }
+
+    /// The third step: loads the slots of the row, and those of the next.
+    pub(crate) fn touch(&self) -> u64 {
+        let slot = |row: usize| {
+            let start = self.block.row_starts.get(row).copied()?;
+            self.block.slots.get(start as usize)
+        };
+        slot(self.rows.start).map_or(0, |slot| slot.seq.0 ^ u64::from(slot.key))
+    }
+
+    /// The last step.
+    fn found(&self) -> Found {
+        let at = self.block.lower_bound_among(self.rows.clone(), self.row);
+        row_at(Arc::clone(&self.block), at, self.row, self.next_row)
+    }
+}
+
+/// First row of the block behind block `index`.
+fn next_row_of(file: &StoreFile, index: usize) -> Result<Option<&[u8]>> {
+    let reader = file.reader()?;
+    match index + 1 < file.explained(reader.block_count())? {
+        true => file.explained(reader.block_first_row(index + 1)).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// What is known already of a row that is looked for.
+#[derive(Default)]
+pub(crate) enum Known<'a> {
+    #[default]
+    Nothing,
+    /// It may be where others were found.
+    Trail(&'a mut Trail),
+    /// It was looked for together with others.
+    Ahead(&'a Ahead<'a>),
+}
+
+impl Known<'_> {
+    /// What is known of `row` without a look into the file.
+    fn find(&self, file: FileId, row: &[u8]) -> Option<Found> {
+        match self {
+            Self::Nothing => None,
+            Self::Trail(trail) => trail.find(file, row),
+            Self::Ahead(ahead) => (ahead.file.meta().id == file).then(|| ahead.found()),
+        }
+    }
+
+    /// For a lookup in another file.
+    pub(crate) fn again(&mut self) -> Known<'_> {
+        match self {
+            Self::Nothing => Known::Nothing,
+            Self::Trail(trail) => Known::Trail(trail),
+            Self::Ahead(ahead) => Known::Ahead(ahead),
+        }
+    }
+}
+
 /// The stored cells of `row`. `bloom_first`: ask the filter before anything else, because most files will not have it.
-/// `trail`: of several lookups.
 pub(crate) fn find_row(
     file: &StoreFile,
     row: &[u8],
     bloom_first: bool,
     access: &ReadAccess,
-    trail: Option<&mut Trail>,
+    known: Known<'_>,
 ) -> Result<Found> {
     let meta = file.meta();
     if *row < meta.first_row[..] || *row > meta.last_row[..] {
         return Ok(Found::Missing);
     }
-    if let Some(found) = trail.as_ref().and_then(|trail| trail.find(meta.id, row)) {
+    if let Some(found) = known.find(meta.id, row) {
         return Ok(found);
     }
     let reader = file.reader()?;
@@ -85,11 +168,10 @@ pub(crate) fn find_row(
         None if !bloom_first && !file.explained(reader.may_contain_row(row))? => return Ok(Found::Missing),
         None => file.block_of_row(index, row, access)?,
     };
-    let next_row = match index + 1 < file.explained(reader.block_count())? {
-        true => Some(file.explained(reader.block_first_row(index + 1))?),
-        false => None,
-    };
-    if let Some(trail) = trail.filter(|_| reader.encoding() != Encoding::Columnar) {
+    let next_row = next_row_of(file, index)?;
+    if let Known::Trail(trail) = known
+        && reader.encoding() != Encoding::Columnar
+    {
         trail.hold(meta.id, &block, next_row);
     }
     Ok(row_of_block(block, row, next_row))
@@ -98,8 +180,13 @@ pub(crate) fn find_row(
 /// The row's cells in the block that would hold it, if the next block, which begins with `next_row` or behind that,
 /// cannot have any.
 fn row_of_block(block: Arc<CellBlock>, row: &[u8], next_row: Option<&[u8]>) -> Found {
-    let starts = &block.row_starts;
     let at = block.lower_bound(row);
+    row_at(block, at, row, next_row)
+}
+
+/// As [`row_of_block`]; `at` is the number of the first row that is not below `row`.
+fn row_at(block: Arc<CellBlock>, at: usize, row: &[u8], next_row: Option<&[u8]>) -> Found {
+    let starts = &block.row_starts;
     let end = starts.get(at + 1).map_or(block.len(), |&start| start as usize);
     if end == block.len() && next_row.is_some_and(|next| next <= row) {
         return Found::Elsewhere;

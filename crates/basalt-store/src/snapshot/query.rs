@@ -2,6 +2,7 @@
 //! Gets and scans of cells: checks what was asked for, and plans it over regions and families.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::hint::black_box;
 use std::sync::Arc;
 
 use basalt_model::operation::ReadOptions;
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use super::read::{access, family_input};
 use crate::database::Shared;
 use crate::error::{Error, Result};
+use crate::read::point::Known;
 use crate::read::{
     self, FamilyPlan, Keep, Limits, ReadAccess, RegionPlan, Row, Rows, Rules, StoreFile, TableScanPlan,
     Wishes, compile_filter, point,
@@ -31,22 +33,29 @@ impl View<'_> {
     /// What a get finds.
     pub(crate) fn get(&self, table: TableId, get: &Get) -> Result<Row> {
         let mut row = Row::default();
-        self.look_up(self.version.table(table)?, get.row(), &get.options, None, &mut row)?;
+        let access = Access::new(self.shared);
+        self.look_up(
+            self.version.table(table)?,
+            (get.row(), &get.options),
+            &access,
+            Known::Nothing,
+            &mut row,
+        )?;
         Ok(row)
     }
 
-    /// What a get finds, in place of what `out` held; with a trail if it is one of several.
+    /// What a get finds, in place of what `out` held.
     fn look_up(
         &self,
         table: &TableVersion,
-        row: &[u8],
-        options: &ReadOptions,
-        trail: Option<&mut point::Trail>,
+        (row, options): (&[u8], &ReadOptions),
+        access: &Access,
+        known: Known<'_>,
         out: &mut Row,
     ) -> Result<()> {
         out.clear();
         check_row(row)?;
-        if self.plain_get(table, row, options, trail, out)? {
+        if self.plain_get(table, (row, options), access, known, out)? {
             return Ok(());
         }
         let range = KeyRange::point(Bytes::copy_from_slice(row));
@@ -61,9 +70,9 @@ impl View<'_> {
     fn plain_get(
         &self,
         table: &TableVersion,
-        row: &[u8],
-        options: &ReadOptions,
-        mut trail: Option<&mut point::Trail>,
+        (row, options): (&[u8], &ReadOptions),
+        access: &Access,
+        mut known: Known<'_>,
         out: &mut Row,
     ) -> Result<bool> {
         let as_stored = options.filter.is_none()
@@ -82,8 +91,8 @@ impl View<'_> {
             if columns.is_none() && !named.is_empty() {
                 continue;
             }
-            let access = access(self.shared, Keep::if_wanted(options.cache_blocks && family.cache_blocks));
-            match self.plain_row(region, family, row, &access, trail.as_deref_mut())? {
+            let access = access.of(options.cache_blocks && family.cache_blocks);
+            match self.plain_row(region, family, row, access, known.again())? {
                 point::Found::Missing => {}
                 point::Found::Elsewhere => {
                     out.clear();
@@ -105,16 +114,14 @@ impl View<'_> {
         family: &FamilyDescriptor,
         row: &[u8],
         access: &ReadAccess,
-        mut trail: Option<&mut point::Trail>,
+        mut known: Known<'_>,
     ) -> Result<point::Found> {
-        let files = region.files.get(&family.name).map_or(&[][..], Vec::as_slice);
-        let may_have =
-            |file: &&Arc<StoreFile>| file.meta().first_row <= row && *row <= file.meta().last_row[..];
-        let several = files.iter().filter(may_have).nth(1).is_some();
+        let files = || files_of_row(region, family, row);
+        let several = files().nth(1).is_some();
         let timestamp_min = Rules::new(family, self.now_ms).timestamp_min;
         let mut found = point::Found::Missing;
-        for file in files.iter().filter(may_have) {
-            match point::find_row(file, row, several, access, trail.as_deref_mut())? {
+        for file in files() {
+            match point::find_row(file, row, several, access, known.again())? {
                 point::Found::Missing => continue,
                 point::Found::Cells(run)
                     if matches!(found, point::Found::Missing)
@@ -234,19 +241,58 @@ impl View<'_> {
 pub struct Lookups<'a> {
     view: View<'a>,
     table: &'a TableVersion,
+    access: Access,
     trail: point::Trail,
     row: Row,
 }
 
+/// Rows that are looked for together.
+const TOGETHER: usize = 16;
+
 impl<'a> Lookups<'a> {
     pub(crate) fn new(view: View<'a>, table: TableId) -> Result<Self> {
         let table = view.version.table(table)?;
-        Ok(Self { view, table, trail: point::Trail::default(), row: Row::default() })
+        let access = Access::new(view.shared);
+        Ok(Self { view, table, access, trail: point::Trail::default(), row: Row::default() })
+    }
+
+    /// What several gets find, in their order.
+    pub(crate) fn get_all(&mut self, gets: &[Get]) -> Result<Vec<Row>> {
+        let mut rows = vec![Row::default(); gets.len()];
+        let order = by_row(gets);
+        let mut ahead = Vec::with_capacity(TOGETHER);
+        for group in order.chunks(TOGETHER) {
+            ahead.clear();
+            for &at in group {
+                ahead.push(self.ahead(&gets[at])?);
+            }
+            ahead.iter_mut().flatten().for_each(point::Ahead::narrow);
+            black_box(ahead.iter().flatten().fold(0, |sum, ahead| sum ^ ahead.touch()));
+            for (&at, ahead) in group.iter().zip(&ahead) {
+                let known = ahead.as_ref().map_or(Known::Trail(&mut self.trail), Known::Ahead);
+                let get = (gets[at].row(), &gets[at].options);
+                self.view.look_up(self.table, get, &self.access, known, &mut rows[at])?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Where the row of a get begins to be looked for, if it can be in one file alone, of a table of one family.
+    fn ahead<'b>(&self, get: &'b Get) -> Result<Option<point::Ahead<'b>>>
+    where
+        'a: 'b,
+    {
+        let (row, table) = (get.row(), self.table);
+        let [family] = &table.descriptor.families[..] else { return Ok(None) };
+        let mut files = files_of_row(table.region_of(row), family, row);
+        let (Some(file), None) = (files.next(), files.next()) else { return Ok(None) };
+        point::Ahead::try_new(file, row, self.access.of(get.options.cache_blocks && family.cache_blocks))
     }
 
     /// What a get of `row` finds; an empty row if there is nothing.
     pub fn get(&mut self, row: &[u8], options: &ReadOptions) -> Result<&Row> {
-        self.view.look_up(self.table, row, options, Some(&mut self.trail), &mut self.row)?;
+        let known = Known::Trail(&mut self.trail);
+        self.view.look_up(self.table, (row, options), &self.access, known, &mut self.row)?;
         Ok(&self.row)
     }
 }
@@ -255,6 +301,49 @@ impl std::fmt::Debug for Lookups<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Lookups").field("table", &self.table.descriptor.name).finish_non_exhaustive()
     }
+}
+
+/// How gets read: with their blocks kept in the cache, or not.
+struct Access {
+    keeping: ReadAccess,
+    passing: ReadAccess,
+}
+
+impl Access {
+    fn new(shared: &Shared) -> Self {
+        let keeping = access(shared, Keep::Decoded);
+        Self { passing: ReadAccess { keep: Keep::Nothing, ..keeping.clone() }, keeping }
+    }
+
+    fn of(&self, keep: bool) -> &ReadAccess {
+        if keep { &self.keeping } else { &self.passing }
+    }
+}
+
+/// The files of a family that may have a row.
+fn files_of_row<'a>(
+    region: &'a RegionVersion,
+    family: &FamilyDescriptor,
+    row: &'a [u8],
+) -> impl Iterator<Item = &'a Arc<StoreFile>> {
+    let files = region.files.get(&family.name).map_or(&[][..], Vec::as_slice);
+    files.iter().filter(move |file| file.meta().first_row <= row && *row <= file.meta().last_row[..])
+}
+
+/// The numbers of the gets, in the order of their rows.
+fn by_row(gets: &[Get]) -> Vec<usize> {
+    // Most are decided by the first eight bytes behind what all have in common, which lie in the list itself.
+    let first = gets.first().map_or(&b""[..], Get::row);
+    let in_common = |row: &[u8]| row.iter().zip(first).take_while(|(a, b)| a == b).count();
+    let common = gets.iter().map(|get| in_common(get.row())).min().unwrap_or(0);
+    let front = |row: &[u8]| {
+        let mut front = [0; 8];
+        front.iter_mut().zip(&row[common..]).for_each(|(to, from)| *to = *from);
+        u64::from_be_bytes(front)
+    };
+    let mut order: Vec<_> = gets.iter().enumerate().map(|(at, get)| (front(get.row()), at)).collect();
+    order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| gets[a.1].row().cmp(gets[b.1].row())));
+    order.into_iter().map(|(_, at)| at).collect()
 }
 
 /// What scans choose beyond [`ReadOptions`].

@@ -390,3 +390,57 @@ fn rows_that_come_as_they_lie_are_those_that_come_one_by_one() {
     }
     assert!(lain > 100, "the short way was taken {lain} times");
 }
+
+/// Gets of many rows, which are looked up together, find what each finds alone: rows that are there and that are not, twice the same,
+/// deleted and overwritten, in files that overlap and in memory, of every block in the cache or of none.
+#[test]
+fn many_gets_find_what_each_finds_alone() {
+    let mut found = 0;
+    for seed in 1..40 {
+        let mut dice = Dice(seed);
+        let storage = SimStorage::new(seed);
+        let db = open(&storage).unwrap();
+        let name = TableName::in_default("T");
+        let families = 1 + usize::from(dice.roll(4) == 0);
+        let table = FAMILIES[..families].iter().fold(TableDescriptor::new(name.clone()), |table, family| {
+            let encoding = dice.one_of(&["NONE", "FAST_DIFF", "COLUMNAR"]).to_owned();
+            let block_bytes = dice.one_of(&[64, 1_024, 65_536]);
+            table.family(FamilyDescriptor { block_bytes, encoding, ..FamilyDescriptor::new(*family) })
+        });
+        db.create_table(table).unwrap();
+        let table = db.open_table(&name).unwrap();
+        for _ in 0..1 + dice.roll(4) {
+            let (from, rows) = (dice.roll(200), dice.roll(600));
+            for row in from..from + rows {
+                let family = dice.one_of(&FAMILIES[..families]);
+                table
+                    .put(Put::new(format!("row{row:05}")).add(family, "q", format!("{seed}-{row}")))
+                    .unwrap();
+            }
+            if dice.roll(3) == 0 {
+                table.delete(Delete::new(format!("row{:05}", from + dice.roll(300)))).unwrap();
+            }
+            match dice.roll(4) {
+                0 => {}
+                1 => table.flush().unwrap(),
+                _ => table.major_compact().unwrap(),
+            }
+        }
+        for _ in 0..4 {
+            let gets: Vec<_> =
+                (0..dice.roll(200)).map(|_| Get::new(format!("row{:05}", dice.roll(900)))).collect();
+            let together: Vec<_> = table.get_all(&gets).unwrap().iter().map(by_value).collect();
+            let alone: Vec<_> = gets.iter().map(|get| by_value(&table.get(get).unwrap())).collect();
+            assert_eq!(together, alone, "seed {seed}");
+            found += together.iter().filter(|row| !row.is_empty()).count();
+        }
+    }
+    assert!(found > 5_000, "{found} rows were there");
+    let (storage, name) = (SimStorage::new(1), TableName::in_default("T"));
+    let db = open(&storage).unwrap();
+    db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("f"))).unwrap();
+    assert!(
+        db.open_table(&name).unwrap().get_all(&[Get::new("a"), Get::new("")]).is_err(),
+        "no row has no key"
+    );
+}
