@@ -112,6 +112,18 @@ pub(crate) struct RowColumn {
     pub(crate) seq_mask: u8,
 }
 
+impl RowRun {
+    /// True if the rows lie at these offsets (big-endian).
+    fn begins_at(&self, stored: &[[u8; 4]]) -> bool {
+        let Places::Even { start, stride, .. } = self.places else { return false };
+        // Without a branch a row, so that several are compared at once; four bytes hold all offsets of a payload.
+        let expected =
+            (0..stored.len() as u32).map(|row| (start as u32).wrapping_add(row.wrapping_mul(stride as u32)));
+        let differ = |(stored, expected): (&[u8; 4], u32)| u32::from_be_bytes(*stored) ^ expected;
+        stored.iter().zip(expected).map(differ).fold(0, |all, differ| all | differ) == 0
+    }
+}
+
 impl RowColumn {
     /// The column of a cell of one of the rows: its timestamp and where its number lies are still to be said.
     pub(crate) fn of_slot(slot: &CellSlot, name_at: u32, value_at: u32) -> Self {
@@ -228,24 +240,23 @@ impl RowBlock {
         Some((self.cells.cell(0), self.cells.cell(last)))
     }
 
-    /// Where each row begins, of a block whose keys lie in its payload.
-    pub(crate) fn row_offsets(&self) -> impl Iterator<Item = usize> {
-        let starts = &self.cells.row_starts;
-        self.parts.iter().flat_map(move |part| {
-            let (cells, run) = match part {
-                Part::Cells(cells) => (cells.clone(), 0..0),
-                Part::Rows(run) => (0..0, 0..run.rows),
-            };
-            let first = starts.partition_point(|&start| (start as usize) < cells.start);
-            let end = starts.partition_point(|&start| (start as usize) < cells.end);
-            // A slot's key begins behind the two lengths of the cell.
-            let of_cells =
-                starts[first..end].iter().map(|&cell| self.cells.slots[cell as usize].key as usize - 8);
-            of_cells.chain(run.map(move |row| match part {
-                Part::Rows(RowRun { places: Places::Even { start, stride, .. }, .. }) => start + row * stride,
-                _ => 0,
-            }))
-        })
+    /// True if the rows of a block whose keys lie in its payload begin at these offsets (big-endian), all of them.
+    pub(crate) fn rows_begin_at(&self, mut stored: &[[u8; 4]]) -> bool {
+        let row_of = |cell: usize| self.cells.row_starts.partition_point(|&start| (start as usize) < cell);
+        self.parts.iter().all(|part| match part {
+            Part::Rows(run) => stored.split_off(..run.rows).is_some_and(|here| run.begins_at(here)),
+            Part::Cells(cells) => {
+                let rows = row_of(cells.start)..row_of(cells.end);
+                stored.split_off(..rows.len()).is_some_and(|here| self.cells_begin_at(rows.start, here))
+            }
+        }) && stored.is_empty()
+    }
+
+    fn cells_begin_at(&self, first: usize, stored: &[[u8; 4]]) -> bool {
+        // A slot's key begins behind the two lengths of the cell.
+        let offset = |&cell: &u32| self.cells.slots[cell as usize].key - 8;
+        let rows = &self.cells.row_starts[first..first + stored.len()];
+        rows.iter().zip(stored).all(|(cell, stored)| offset(cell) == u32::from_be_bytes(*stored))
     }
 
     /// Memory that the block holds, in bytes.

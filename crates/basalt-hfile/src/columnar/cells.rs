@@ -176,11 +176,16 @@ impl Values {
     }
 }
 
+/// Cells for which there is room to begin with: what a block claims beyond that has to be there.
+const CELLS_EXPECTED_MAX: usize = 1 << 16;
+
 /// Cells being put in order.
 #[derive(Default)]
 struct CellsBuilder {
     keys: Vec<u8>,
     values: Vec<u8>,
+    /// In place of `values`: the strings of the only column, as they were decoded.
+    shared_values: Option<Bytes>,
     slots: Vec<CellSlot>,
     row_starts: Vec<u32>,
     overlapping: bool,
@@ -207,6 +212,8 @@ fn check_index(block: &ColumnarBlock, vector: usize, rows: &KeyRows<'_>) -> Resu
 /// A column whose values are in the buffer.
 struct ReadyColumn<'a> {
     part: ColumnPart<'a>,
+    /// Family length, family and qualifier.
+    name: Vec<u8>,
     spans: Vec<Span>,
     /// The next cell, counted from the vector's first and from the first with a span.
     next: usize,
@@ -239,22 +246,50 @@ impl CellsBuilder {
                 text_bytes += strings.bytes.len();
             }
             let ready = check_bytes(text_bytes, block.source.bytes_max);
-            let ready = ready.and_then(|()| self.ready(part, &wanted));
+            self.share_values(block, &part, only.is_some());
+            let ready = ready.and_then(|()| self.ready(part, &block.head.family, &wanted));
             columns.push(ready.map_err(|damage| block.source.corrupt(damage))?);
         }
-        let mut row = Vec::new();
+        let cells = (wanted.len() * columns.len()).min(CELLS_EXPECTED_MAX);
+        self.slots.reserve(cells);
+        self.row_starts.reserve(wanted.len());
+        let first = wanted.start;
         for index in wanted {
-            row.clear();
-            rows.append(index, &mut row)?;
-            self.row_starts.push(self.slots.len() as u32);
-            self.add_row(block, &row, index, &mut columns, row_stamps.as_ref())
+            let row_at = self.keys.len();
+            self.keys.extend_from_slice(&[0; 2]);
+            rows.append(index, &mut self.keys)?;
+            if index == first {
+                let names: usize =
+                    columns.iter().map(|column| column.name.len() + self.keys.len() - row_at).sum();
+                self.keys.reserve((cells / columns.len().max(1) * names).min(block.source.bytes_max));
+            }
+            self.add_row(block, row_at, index, &mut columns, row_stamps.as_ref())
                 .map_err(|damage| block.source.corrupt(damage))?;
         }
         Ok(())
     }
 
+    /// The strings of an only column are not copied, if all of them become cells: they lie as they shall.
+    fn share_values(&mut self, block: &ColumnarBlock, part: &ColumnPart<'_>, one_row: bool) {
+        let alone = block.head.columns.len() == 1 && self.slots.is_empty() && !one_row;
+        if let Values::Texts(strings) = &part.values
+            && alone
+        {
+            self.shared_values = Some(strings.bytes.clone());
+        }
+    }
+
     /// Puts the values of some rows of a column into the buffer.
-    fn ready<'a>(&mut self, part: ColumnPart<'a>, rows: &Range<usize>) -> Result<ReadyColumn<'a>, Damage> {
+    fn ready<'a>(
+        &mut self,
+        part: ColumnPart<'a>,
+        family: &[u8],
+        rows: &Range<usize>,
+    ) -> Result<ReadyColumn<'a>, Damage> {
+        if let Some(shared) = self.shared_values.take_if(|_| !self.slots.is_empty()) {
+            // Another vector follows after all.
+            self.values.extend_from_slice(&shared);
+        }
         let cells_before = |row: usize| match &part.counts {
             None => row,
             Some(counts) => counts[..row].iter().sum::<u64>() as usize,
@@ -274,6 +309,7 @@ impl CellsBuilder {
                     spans.push(span(start..self.values.len())?);
                 }
             }
+            Values::Texts(strings) if self.shared_values.is_some() => spans.clone_from(&strings.spans),
             // Strings that share their bytes (a dictionary's) go on doing so.
             Values::Texts(strings) if last - first == strings.len() => {
                 let base = self.values.len();
@@ -291,30 +327,38 @@ impl CellsBuilder {
                 }
             }
         }
-        Ok(ReadyColumn { part, spans, next: cells.start, next_span: 0 })
+        let name = [&[family.len() as u8], family, part.qualifier].concat();
+        Ok(ReadyColumn { part, name, spans, next: cells.start, next_span: 0 })
     }
 
+    /// Adds the cells of row `index`, whose key is the last of the keys, at `row_at` behind room for its length.
     fn add_row(
         &mut self,
         block: &ColumnarBlock,
-        row: &[u8],
+        row_at: usize,
         index: usize,
         columns: &mut [ReadyColumn<'_>],
         row_stamps: Option<&Stamps>,
     ) -> Result<(), Damage> {
-        let family = &block.head.family;
+        let (row_end, first_cell) = (self.keys.len(), self.slots.len());
+        let row_len = (row_end - row_at - 2) as u16;
+        self.keys[row_at..row_at + 2].copy_from_slice(&row_len.to_be_bytes());
+        self.row_starts.push(first_cell as u32);
+        let family_len = block.head.family.len() as u8;
         for column in columns {
             // Equal values and whole columns of them cost no bytes in the file: what they unfold to is bounded here.
             check_bytes(self.keys.len() + self.values.len(), block.source.bytes_max)?;
             let count = column.part.counts.as_ref().map_or(1, |counts| counts[index]);
             self.overlapping |= count > 1;
             for _ in 0..count {
-                let key = self.keys.len();
-                self.keys.extend_from_slice(&(row.len() as u16).to_be_bytes());
-                self.keys.extend_from_slice(row);
-                self.keys.push(family.len() as u8);
-                self.keys.extend_from_slice(family);
-                self.keys.extend_from_slice(column.part.qualifier);
+                let key = match self.slots.len() == first_cell {
+                    true => row_at,
+                    false => {
+                        self.keys.extend_from_within(row_at..row_end);
+                        self.keys.len() - (row_end - row_at)
+                    }
+                };
+                self.keys.extend_from_slice(&column.name);
                 let value = column.take_span();
                 let (stamps, at) = match (&column.part.stamps, row_stamps) {
                     (Some(stamps), _) => (stamps, column.next - 1),
@@ -331,13 +375,16 @@ impl CellsBuilder {
                     qualifier_len: column.part.qualifier.len() as u32,
                     tags: 0,
                     tags_len: 0,
-                    row_len: row.len() as u16,
-                    family_len: family.len() as u8,
+                    row_len,
+                    family_len,
                     cell_type,
                     timestamp: stamps.timestamps.get(at) as i64,
                     seq: block.seq_override.unwrap_or(Seq(stamps.seqs.get(at))),
                 });
             }
+        }
+        if self.slots.len() == first_cell {
+            self.keys.truncate(row_at);
         }
         Ok(())
     }
@@ -345,7 +392,7 @@ impl CellsBuilder {
     fn finish(self) -> CellBlock {
         CellBlock {
             keys: self.keys.into(),
-            values: self.values.into(),
+            values: self.shared_values.unwrap_or_else(|| self.values.into()),
             tags: Bytes::new(),
             slots: self.slots,
             row_starts: self.row_starts,

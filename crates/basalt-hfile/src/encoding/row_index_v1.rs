@@ -40,7 +40,9 @@ impl BlockEncoding for RowIndexV1 {
     fn decode_rows(&self, body: &Bytes, context: &DecodeContext) -> Result<RowBlock, Damage> {
         let (cells, rows) = split(body)?;
         let block = decode_raw_rows(&cells, context)?;
-        check_rows(block.row_offsets(), &rows, cells.len())?;
+        if !block.rows_begin_at(rows.as_chunks().0) {
+            return Err(wrong_rows(cells.len()));
+        }
         Ok(block)
     }
 
@@ -128,7 +130,12 @@ fn check_rows(mut starts: impl Iterator<Item = usize>, rows: &[u8], at: usize) -
     if same && starts.next().is_none() {
         return Ok(());
     }
-    Err(Damage::new(at, "the row offsets are not those of the cells"))
+    Err(wrong_rows(at))
+}
+
+#[cold]
+fn wrong_rows(at: usize) -> Damage {
+    Damage::new(at, "the row offsets are not those of the cells")
 }
 
 /// The row offsets of a block, as stored.
