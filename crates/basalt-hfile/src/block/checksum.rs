@@ -7,9 +7,9 @@
 pub enum Checksum {
     /// No checksum; the bytes are there and zero.
     Null = 0,
-    /// The CRC of zlib.
+    /// The CRC of zlib (ISO HDLC).
     Crc32 = 1,
-    /// Castagnoli's CRC, computed by the CPU; HBase's default.
+    /// Castagnoli's CRC (iSCSI), HBase's default.
     #[default]
     Crc32c = 2,
 }
@@ -28,8 +28,8 @@ impl Checksum {
     fn of(self, bytes: &[u8]) -> u32 {
         match self {
             Self::Null => 0,
-            Self::Crc32 => crc32fast::hash(bytes),
-            Self::Crc32c => crc32c::crc32c(bytes),
+            Self::Crc32 => crc_fast::crc32_iso_hdlc(bytes),
+            Self::Crc32c => crc_fast::crc32_iscsi(bytes),
         }
     }
 

@@ -39,7 +39,7 @@ impl Compressor {
         out.resize(start + self.deflate.deflate_compress_bound(raw.len()), 0);
         let written = self.deflate.deflate_compress(raw, &mut out[start..]);
         out.truncate(start + written.expect("the buffer has the codec's bound"));
-        out.extend_from_slice(&crc32fast::hash(raw).to_le_bytes());
+        out.extend_from_slice(&crc_fast::crc32_iso_hdlc(raw).to_le_bytes());
         out.extend_from_slice(&(raw.len() as u32).to_le_bytes());
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn decompress(stored: &[u8], raw_len: usize) -> Result<Vec<u8>, Damag
         return Err(Damage::new(deflated_at, what));
     }
     let mut expected = [0; TRAILER_LEN];
-    expected[..4].copy_from_slice(&crc32fast::hash(&raw).to_le_bytes());
+    expected[..4].copy_from_slice(&crc_fast::crc32_iso_hdlc(&raw).to_le_bytes());
     expected[4..].copy_from_slice(&(raw_len as u32).to_le_bytes());
     if stored[trailer_at..] != expected {
         return Err(Damage::new(trailer_at, "the gzip trailer does not match the data"));
