@@ -41,7 +41,7 @@ def main():
     print("* scan: every cell, from the operating system's cache, checksums verified: million cells per second, and MB of plain cells per second.")
     print("  Of each cell timestamp, length of the value, and the last bytes of row, qualifier and value go into a sum; both programs must come to the same.")
     print("* seek: a random row found and a value of it read, in microseconds of the clock: median, and 99th percentile. Both keep decompressed blocks in memory.")
-    print("* write: cells from memory to a file without fsync, million cells per second.")
+    print("* write: cells from memory (HBase's as its objects, Basalt's as the runs of rows that its reader makes of blocks) to a file without fsync, million cells per second.")
     print("* ×: how many times as fast Basalt is.")
     print()
     print("| encoding | codec | MB | bytes/row | scan M/s | MB/s | HBase M/s | × | seek µs | p99 | HBase µs | p99 | × | write M/s | HBase M/s | × |")
