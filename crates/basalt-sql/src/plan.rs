@@ -11,6 +11,7 @@ mod labels;
 mod listings;
 mod membership;
 mod phrases;
+mod row_facts;
 mod sources;
 mod titles;
 mod types;
@@ -192,6 +193,7 @@ impl Planning {
 
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
+        row_facts::rewrite(&mut query, self);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
         phrases::rewrite(&mut query);
@@ -294,6 +296,9 @@ impl ContextProvider for Planning {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        if let Some(of_row) = row_facts::find(self, name) {
+            return Some(of_row);
+        }
         let own = self.functions.get(name).or_else(|| self.engine.functions().get(name));
         own.or_else(|| self.state.scalar_functions().get(name)).cloned()
     }

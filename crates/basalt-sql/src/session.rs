@@ -268,8 +268,8 @@ impl Session {
             Statement::CreateSchema { name, if_not_exists } => {
                 definition::create_schema(database, name, *if_not_exists).map(|()| "CREATE SCHEMA")
             }
-            Statement::DropSchema { name, if_exists } => {
-                definition::drop_schema(database, name, *if_exists).map(|()| "DROP SCHEMA")
+            Statement::DropSchema { name, if_exists, cascade } => {
+                definition::drop_schema(&planning, name, *if_exists, *cascade).map(|()| "DROP SCHEMA")
             }
             Statement::Index(statement) => {
                 let outcome = index::run(&planning, statement, &mut warnings).await;

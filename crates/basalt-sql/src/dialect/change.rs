@@ -35,8 +35,11 @@ fn parse_on_duplicate(parser: &mut Parser) -> Result<OnDuplicate, ParserError> {
     if parser.accept("IGNORE") {
         return Ok(OnDuplicate::Ignore);
     }
+    if parser.accept("UPDATE_ONLY") {
+        return Ok(OnDuplicate::UpdateOnly(parse_assignments(parser)?));
+    }
     if !parser.accept("UPDATE") {
-        return parser.expected("IGNORE or UPDATE", parser.peek_token());
+        return parser.expected("IGNORE, UPDATE or UPDATE_ONLY", parser.peek_token());
     }
     Ok(OnDuplicate::Update(parse_assignments(parser)?))
 }

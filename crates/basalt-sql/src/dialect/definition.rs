@@ -47,7 +47,8 @@ pub(super) fn parse_drop(parser: &mut Parser) -> Result<Statement, ParserError> 
     };
     let if_exists = parser.accept_all(&["IF", "EXISTS"]);
     if kind == "SCHEMA" {
-        return Ok(Statement::DropSchema { name: parser.name_part()?, if_exists });
+        let name = parser.name_part()?;
+        return Ok(Statement::DropSchema { name, if_exists, cascade: parser.accept("CASCADE") });
     }
     let name = Name::parse(parser)?;
     Ok(match kind {

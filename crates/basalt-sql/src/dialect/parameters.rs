@@ -121,7 +121,9 @@ fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFl
                 UpsertSource::Values(rows) => rows.visit(visitor)?,
                 UpsertSource::Query(query) => query.visit(visitor)?,
             }
-            if let Some(OnDuplicate::Update(assignments)) = &mut upsert.on_duplicate {
+            if let Some(OnDuplicate::Update(assignments) | OnDuplicate::UpdateOnly(assignments)) =
+                &mut upsert.on_duplicate
+            {
                 assignments.iter_mut().try_for_each(|(_, value)| value.visit(visitor))?;
             }
         }

@@ -64,7 +64,7 @@ pub(crate) enum Statement {
     /// CREATE SCHEMA.
     CreateSchema { name: String, if_not_exists: bool },
     /// DROP SCHEMA.
-    DropSchema { name: String, if_exists: bool },
+    DropSchema { name: String, if_exists: bool, cascade: bool },
     /// USE; `None` for USE DEFAULT.
     Use { schema: Option<String> },
     /// CREATE SEQUENCE.
@@ -205,6 +205,8 @@ pub(crate) enum OnDuplicate {
     Ignore,
     /// UPDATE: these columns get new values, computed from the row as it is.
     Update(Vec<(Name, Expr)>),
+    /// UPDATE_ONLY: the same, and rows that are not there are not written.
+    UpdateOnly(Vec<(Name, Expr)>),
 }
 
 /// UPDATE table SET column = expr, .. [WHERE ..].

@@ -79,7 +79,7 @@ pub(crate) fn regexp_replace() -> ScalarUDF {
 }
 
 /// One row of texts to one text.
-fn map_texts(
+pub(super) fn map_texts(
     args: &ScalarFunctionArgs,
     text: impl Fn(&str, usize) -> Result<Option<String>>,
 ) -> Result<ColumnarValue> {

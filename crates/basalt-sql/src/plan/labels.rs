@@ -17,8 +17,12 @@ const MARK: char = '\u{1}';
 /// Marks repeated labels in all select lists of a query.
 pub(super) fn make_unique(query: &mut Query) {
     let _ = query.visit(&mut Marker);
+    let is_ordered = query.order_by.is_some();
     if let SetExpr::Select(select) = query.body.as_mut() {
         mark_beside_wildcard(select);
+        if is_ordered && select.distinct.is_none() {
+            mark_casts(select);
+        }
     }
 }
 
@@ -32,6 +36,16 @@ fn mark_beside_wildcard(select: &mut Select) {
     for (at, item) in select.projection.iter_mut().enumerate() {
         if let SelectItem::UnnamedExpr(expr @ (Expr::Identifier(_) | Expr::CompoundIdentifier(_))) = item {
             let alias = Ident::with_quote('"', format!("{}{MARK}*{at}", label(expr)));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
+
+/// `SELECT CAST(v AS INTEGER) .. ORDER BY v`: the planner names the cast V, too, and would know V twice.
+fn mark_casts(select: &mut Select) {
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        if let SelectItem::UnnamedExpr(expr @ Expr::Cast { .. }) = item {
+            let alias = Ident::with_quote('"', format!("{}{MARK}={at}", label(expr)));
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
         }
     }

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::aggregates;
 use crate::dialect;
-use crate::functions::{ALL_OF, ANY_OF, BASE62};
+use crate::functions::{ALL_OF, ANY_OF, BASE62, FROM_ESCAPED, LOWER, TO_ESCAPED, UPPER};
 
 /// Rewrites a query.
 pub(super) fn rewrite(query: &mut Query) {
@@ -83,6 +83,8 @@ fn coded(expr: &Expr) -> Option<Expr> {
         ("DECODE_BINARY", lower) if matches!(lower.as_str(), "hex" | "base64") => {
             format!("DECODE({value}, '{lower}')")
         }
+        ("ENCODE_BINARY", lower) if lower == "hbase" => format!("\"{TO_ESCAPED}\"({value})"),
+        ("DECODE_BINARY", lower) if lower == "hbase" => format!("\"{FROM_ESCAPED}\"({value})"),
         ("ENCODE", lower) if lower == "base62" => format!("\"{BASE62}\"({value})"),
         (name @ ("ENCODE" | "DECODE"), lower) if lower != *format => format!("{name}({value}, '{lower}')"),
         _ => return None,
@@ -90,7 +92,7 @@ fn coded(expr: &Expr) -> Option<Expr> {
     dialect::parse_condition(&text).ok()
 }
 
-/// LOG(n, base), which the planner takes the other way round, SIGN, which has another name there, and INVERT.
+/// LOG(n, base), which the planner takes the other way round, SIGN, which has another name there, INVERT, and cases by locale.
 fn renamed(expr: &Expr) -> Option<Expr> {
     let Expr::Function(function) = expr else { return None };
     let FunctionArguments::List(list) = &function.args else { return None };
@@ -98,6 +100,8 @@ fn renamed(expr: &Expr) -> Option<Expr> {
         ("LOG", [n, base]) => format!("LOG({base}, {n})"),
         // The order in which values lie in a key is not a property of values here.
         ("INVERT", [x]) => format!("({x})"),
+        ("UPPER", [s, locale]) => format!("\"{UPPER}\"({s}, {locale})"),
+        ("LOWER", [s, locale]) => format!("\"{LOWER}\"({s}, {locale})"),
         ("SIGN", [n]) => format!("CAST(SIGNUM({n}) AS INTEGER)"),
         _ => return None,
     };

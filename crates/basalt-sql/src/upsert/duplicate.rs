@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ON DUPLICATE KEY: rows that are not there are written as given; rows that are there stay (IGNORE), or get new values
-//! computed from the values that they have (UPDATE).
+//! computed from the values that they have (UPDATE). UPDATE_ONLY does not write those that are not there.
 //!
 //! Reading and writing are one step, with no other write in between, for all rows of the statement together. A key may be
 //! given once only, since an update of a row that the same statement has just written would depend on their order;
@@ -42,12 +42,14 @@ pub(super) fn write(
     indices.retain(|&index| seen.insert(keys[index].clone()));
     let mut updater = match on_duplicate {
         OnDuplicate::Ignore => None,
-        OnDuplicate::Update(_) if indices.len() < count => {
+        OnDuplicate::Update(_) | OnDuplicate::UpdateOnly(_) if indices.len() < count => {
             return Err(SqlError::statement(
                 "ON DUPLICATE KEY UPDATE takes each key once; the statement has one of them twice",
             ));
         }
-        OnDuplicate::Update(assignments) => Some(Updater::try_new(planning, table, assignments)?),
+        OnDuplicate::Update(assignments) | OnDuplicate::UpdateOnly(assignments) => {
+            Some(Updater::try_new(planning, table, assignments)?)
+        }
     };
     keys = indices.iter().map(|&index| std::mem::take(&mut keys[index])).collect();
     let mut changed = 0;
@@ -57,6 +59,7 @@ pub(super) fn write(
         let mut batch = WriteBatch::new();
         for (&index, row) in indices.iter().zip(&rows) {
             let added = match (&mut updater, row.is_empty()) {
+                (_, true) if matches!(on_duplicate, OnDuplicate::UpdateOnly(_)) => continue,
                 (_, true) => {
                     let row: Vec<_> = values.iter().map(|values| values.slice(index, 1)).collect();
                     assembler.add(&row, 1, &mut batch).map_err(|refusal| refusal.into_error(0, true))
