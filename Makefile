@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-encodings build demo test test-hbase test-client test-clients-more test-spark proto lint fmt bench bench-hfile bench-rpc bench-columnar bench-points reference torture fuzz toolchain
+.PHONY: help bench-encodings build demo test test-hbase test-client test-clients-more test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
 	@echo 'make bench-rpc  HBase and Basalt asked by the same HBase client -> docs/benchmarks/rpc.md; ROWS=100000 for a quick run (needs a JDK, Maven)'
+	@echo 'make bench-join DuckDB and Basalt joining 2^10 to 2^24 keys -> docs/benchmarks/join.md; KEYS_MAX=20 for a quick run (needs Python 3)'
 	@echo 'make bench-encodings every block encoding with every codec -> docs/benchmarks/encodings.md; TABLE_ROWS=32000000 for a larger table'
 	@echo 'make bench-columnar size and speed of COLUMNAR: the three-column table, and LINEITEM beside its Parquet file'
 	@echo 'make bench-points single rows beside RocksDB; POINTS=1000000 ENCODING=NONE COMPRESSION=NONE (needs librocksdb-dev)'
@@ -79,6 +80,11 @@ fmt: toolchain
 bench: build $(PYTHON)
 	$(PYTHON) tests/reference/compare.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
 	    --out docs/benchmarks/main-job.md
+
+KEYS_MAX ?= 24
+bench-join: build $(PYTHON)
+	$(PYTHON) tests/reference/join.py --basalt $(CARGO_TARGET_DIR)/release/basalt --keys-max $(KEYS_MAX) \
+	    --out docs/benchmarks/join.md
 
 bench-hfile: toolchain
 	tests/hbase/bench.sh
