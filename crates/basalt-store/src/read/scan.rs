@@ -206,7 +206,7 @@ impl CellScan {
         if let ([family], true) = (&region.families[..], self.straight)
             && !family.rules.is_of_the_past()
         {
-            self.lone = LoneFiles::try_new(family, &hull, &self.access, self.seq_max)?;
+            self.lone = LoneFiles::try_new(family, &hull, self.seq_max)?;
         }
         let stream = |family| FamilyStream::of_input(family, &hull, &self.access, self.seq_max);
         let mut streams: Vec<FamilyStream> = region.families.into_iter().map(stream).collect();

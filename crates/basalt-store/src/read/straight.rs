@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Row groups that nothing else concerns, on their way straight to columns: no cell is made of them.
 //!
-//! A scan of one family takes the files that make up most of it and do not overlap, and goes from block to block.
-//! A row group passes as it is if
+//! A scan of one family goes from block to block through the file that has most of the rows, which may be another one in
+//! each [stretch](stretches) of keys. A row group passes as it is if
 //!
 //! 1. it is plain: puts only, no two cells of a row share a column,
 //! 2. no cell of it is newer than the snapshot,
@@ -12,6 +12,8 @@
 //!
 //! The first three are answered by its head. The rows of any other block are read as cells, by the merge and the resolver
 //! that read everything else; they are also the oracle of this path in the tests.
+
+mod stretches;
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -23,8 +25,9 @@ use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
-use super::family::{BoxedSource, FamilyInput, file_sources};
-use super::file::{Keep, ReadAccess, StoreFile, disjoint_lists};
+use self::stretches::{Stretch, stretches};
+use super::family::{BoxedSource, FamilyInput, SourceMaker, file_sources};
+use super::file::{Keep, ReadAccess, StoreFile};
 use super::merge::Merge;
 use crate::{Error, Result};
 
@@ -69,25 +72,25 @@ pub(crate) enum Piece {
     Cells(KeyRange),
 }
 
-/// The files that make up most of a family in some ranges, in key order, and what else has rows there.
+/// A family in some ranges: the files to go through, in key order, and what else has rows there.
 pub(crate) struct LoneFiles {
-    files: Vec<Arc<StoreFile>>,
+    stretches: Vec<Stretch>,
+    memtables: Vec<SourceMaker>,
+    /// What else has rows in a stretch, and in which.
     others: Option<Merge<BoxedSource>>,
+    others_of: Option<usize>,
     seq_max: Seq,
     timestamp_min: i64,
     /// What is left of the range in hand.
     range: Option<KeyRange>,
-    /// The file in hand and the block in it that is next.
-    next: Option<(usize, usize)>,
+    /// The stretch in hand and the block of its file that is next; `None` for that in which the range begins.
+    next: Option<(usize, Option<usize>)>,
     group: Option<Group>,
 }
 
-/// In place of a block's number: that in which the range begins.
-const FIRST: usize = usize::MAX;
-
 struct Group {
     group: Arc<ColumnarBlock>,
-    file: usize,
+    file: Arc<StoreFile>,
     block: usize,
     rows: Range<usize>,
     /// Rows that are read as cells, each with the rows of the group that it comes before or takes the place of.
@@ -95,39 +98,36 @@ struct Group {
     begins: Option<Begin>,
 }
 
+/// Rows of a block, in front of it and behind it, and whether rows of the block lie outside.
+struct Part {
+    range: KeyRange,
+    cut_before: bool,
+    cut_behind: bool,
+}
+
 impl LoneFiles {
-    /// `None` if no file has row groups, or not those that make up the most.
-    pub(crate) fn try_new(
-        input: &FamilyInput,
-        hull: &KeyRange,
-        access: &ReadAccess,
-        seq_max: Seq,
-    ) -> Result<Option<Self>> {
+    /// `None` if no file has row groups.
+    pub(crate) fn try_new(input: &FamilyInput, hull: &KeyRange, seq_max: Seq) -> Result<Option<Self>> {
         let files: Vec<_> = input.files.iter().filter(|file| file.overlaps(hull)).cloned().collect();
-        let mut lists = disjoint_lists(&files);
-        let bytes = |list: &Vec<Arc<StoreFile>>| list.iter().map(|file| file.meta().size_bytes).sum::<u64>();
-        let Some(most) = (0..lists.len()).max_by_key(|&at| bytes(&lists[at])) else { return Ok(None) };
-        let files = lists.swap_remove(most);
-        for file in &files {
-            // Rows that do not count are told apart cell by cell.
-            let uncut = file.meta().bound().is_none_or(|bound| bound.intersect(hull) == *hull);
-            if file.reader()?.encoding() != basalt_hfile::Encoding::Columnar || !uncut {
-                return Ok(None);
-            }
-        }
-        let mut others: Vec<BoxedSource> = input.memtables.iter().map(|memtable| memtable()).collect();
-        for list in lists {
-            others.extend(file_sources(&list, access, seq_max));
-        }
-        let others = (!others.is_empty()).then(|| Merge::new(others));
-        let timestamp_min = input.rules.timestamp_min;
-        Ok(Some(Self { files, others, seq_max, timestamp_min, range: None, next: None, group: None }))
+        let stretches = stretches(&files, hull)?;
+        Ok((!stretches.is_empty()).then(|| Self {
+            stretches,
+            memtables: input.memtables.clone(),
+            others: None,
+            others_of: None,
+            seq_max,
+            timestamp_min: input.rules.timestamp_min,
+            range: None,
+            next: None,
+            group: None,
+        }))
     }
 
     /// Goes on with a range.
     pub(crate) fn seek_range(&mut self, range: KeyRange) {
-        let first = self.files.iter().position(|file| file.overlaps(&range));
-        self.next = Some(first.map_or((self.files.len(), 0), |file| (file, FIRST)));
+        let ends_before =
+            |stretch: &Stretch| stretch.range.end.as_ref().is_some_and(|end| *end <= range.start);
+        self.next = Some((self.stretches.partition_point(ends_before), None));
         self.group = None;
         self.range = Some(range);
     }
@@ -138,71 +138,88 @@ impl LoneFiles {
             if let Some(piece) = self.next_piece() {
                 return Ok(Some(piece));
             }
-            let (Some((at, block)), Some(range)) = (self.next, self.range.clone()) else { return Ok(None) };
-            let Some(file) = self.files.get(at).cloned() else {
-                // None of the files has rows of the range.
-                self.next = None;
-                return Ok(self.others.is_some().then_some(Piece::Cells(range)));
-            };
-            let reader = file.reader()?;
-            let count = file.blocks_end()?;
-            let (block, is_first) = match block {
-                FIRST => (file.explained(reader.find_block(&range.start))?.unwrap_or(count), true),
-                block => (block, false),
-            };
-            if block >= count {
-                let further = self.files.get(at + 1).is_some_and(|file| file.overlaps(&range));
-                self.next = further.then_some((at + 1, 0));
-                continue;
-            }
-            let whole = self.block_range(at, block, count)?;
-            let mut of_block = whole.intersect(&range);
-            if is_first {
-                of_block.start = range.start.clone();
-            }
-            if range.end.as_ref().is_some_and(|end| of_block.start >= *end) {
+            let (Some((at, block)), Some(range)) = (self.next, &self.range) else { return Ok(None) };
+            let stretch = self.stretches.get(at).map(|stretch| stretch.range.intersect(range));
+            let Some(stretch) = stretch.filter(|stretch| !stretch.is_empty()) else {
                 self.next = None;
                 continue;
+            };
+            if self.others_of != Some(at) {
+                self.others = self.other_sources(at, access);
+                self.others_of = Some(at);
             }
-            self.next = Some((at, block + 1));
-            if of_block.is_empty() {
+            let Some((file, block, part)) = self.part(at, block, &stretch)? else {
+                self.next = Some((at + 1, None));
+                if block.is_none() && self.others.is_some() {
+                    // The file has no rows here.
+                    return Ok(Some(Piece::Cells(stretch)));
+                }
                 continue;
-            }
-            if !self.take_up((at, block), &whole, &of_block, access)? {
-                return Ok(Some(Piece::Cells(of_block)));
+            };
+            self.next = Some((at, Some(block + 1)));
+            if !self.take_up(file, block, &part, access)? {
+                return Ok(Some(Piece::Cells(part.range)));
             }
         }
     }
 
-    /// The rows that lie in a block, in front of it, and behind it up to the next: from its index key up to that of the
-    /// next block, or file.
-    fn block_range(&self, at: usize, block: usize, count: usize) -> Result<KeyRange> {
-        let file = &self.files[at];
-        let reader = file.reader()?;
-        let row =
-            |block| Ok::<_, Error>(Bytes::copy_from_slice(file.explained(reader.block_first_row(block))?));
-        let start = match block {
-            0 if at == 0 => Bytes::new(),
-            0 => file.meta().first_row.clone(),
-            block if at == 0 => row(block)?,
-            block => row(block)?.max(file.meta().first_row.clone()),
-        };
-        let end = match self.files.get(at + 1) {
-            _ if block + 1 < count => Some(row(block + 1)?),
-            next => next.map(|next| next.meta().first_row.clone()),
-        };
-        Ok(KeyRange { start, end })
+    /// All that has rows in a stretch but the file that a scan goes through.
+    fn other_sources(&self, at: usize, access: &ReadAccess) -> Option<Merge<BoxedSource>> {
+        let mut sources: Vec<BoxedSource> = self.memtables.iter().map(|memtable| memtable()).collect();
+        sources.extend(file_sources(&self.stretches[at].others, access, self.seq_max));
+        (!sources.is_empty()).then(|| Merge::new(sources))
     }
 
-    /// Begins with a row group, whose rows lie in `whole`; false if the block must be read as cells.
+    /// The rows in `range` that lie in a block, in front of it if it is the first, and behind it up to the next one; `None`
+    /// if that block is none of those that have rows in `range`, which is a stretch or some of it.
+    fn part(
+        &self,
+        at: usize,
+        block: Option<usize>,
+        range: &KeyRange,
+    ) -> Result<Option<(Arc<StoreFile>, usize, Part)>> {
+        let Some(file) = self.stretches[at].lone.as_ref().filter(|file| file.overlaps(range)) else {
+            return Ok(None);
+        };
+        let reader = file.reader()?;
+        let count = file.blocks_end()?;
+        let row =
+            |block| Ok::<_, Error>(Bytes::copy_from_slice(file.explained(reader.block_first_row(block))?));
+        let (number, start) = match block {
+            None => (file.explained(reader.find_block(&range.start))?.unwrap_or(count), range.start.clone()),
+            Some(block) if block < count => (block, row(block)?),
+            Some(block) => (block, Bytes::new()),
+        };
+        if number >= count || range.end.as_ref().is_some_and(|end| start >= *end) {
+            return Ok(None);
+        }
+        let least = if number == 0 { file.meta().first_row.clone() } else { row(number)? };
+        let next = if number + 1 < count { Some(row(number + 1)?) } else { None };
+        let end = match (&next, &range.end) {
+            (Some(next), Some(end)) => Some(next.min(end).clone()),
+            (next, end) => next.as_ref().or(end.as_ref()).cloned(),
+        };
+        // The rows of which a file knows the first and the last are those inside its bound.
+        let bounded = file.meta().bound().is_some();
+        let cut_before = start > least || bounded && !start.is_empty();
+        let cut_behind = match (&end, &next) {
+            (Some(end), Some(next)) => bounded || end < next,
+            (Some(end), None) => bounded || *end <= file.meta().last_row,
+            (None, _) => false,
+        };
+        let part = Part { cut_before, cut_behind, range: KeyRange { start, end } };
+        Ok(Some((Arc::clone(file), number, part)))
+    }
+
+    /// Begins with a row group; false if the block must be read as cells.
     fn take_up(
         &mut self,
-        (at, block): (usize, usize),
-        whole: &KeyRange,
-        range: &KeyRange,
+        file: Arc<StoreFile>,
+        block: usize,
+        part: &Part,
         access: &ReadAccess,
     ) -> Result<bool> {
-        let file = Arc::clone(&self.files[at]);
+        let range = &part.range;
         let explain = |error| file.explain(error, Some(block));
         let Some(group) = file.row_group(block, access)? else { return Ok(false) };
         let passes = group.is_plain()
@@ -218,9 +235,9 @@ impl LoneFiles {
                 _ => Ok(default),
             };
         // Where the range does not cut the group, its index need not be read.
-        let first = if range.start <= whole.start { 0 } else { bound(&range.start, 0)? };
+        let first = if part.cut_before { bound(&range.start, 0)? } else { 0 };
         let last = match &range.end {
-            Some(end) if range.end != whole.end => bound(end, 0)?,
+            Some(end) if part.cut_behind => bound(end, 0)?,
             _ => group.rows(),
         };
         let size_bytes = file.explained(file.reader()?.block_extent(block))?.size_bytes;
@@ -240,7 +257,7 @@ impl LoneFiles {
         let begins = Some(Begin { rows: rows.len() - replaced, is_mixed: !others.is_empty() });
         let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.meta().id, block));
         let group = Arc::new(group.reopened(shelf));
-        self.group = Some(Group { group, file: at, block, rows, others, begins });
+        self.group = Some(Group { group, file, block, rows, others, begins });
         Ok(true)
     }
 
@@ -296,7 +313,7 @@ impl LoneFiles {
         let end = until.min((vector + 1) * VECTOR);
         let of_vector = rows.start - vector * VECTOR..end - vector * VECTOR;
         rows.start = end;
-        let (group, file) = (Arc::clone(group), Arc::clone(&self.files[*file]));
+        let (group, file) = (Arc::clone(group), Arc::clone(file));
         Some(Piece::Rows(GroupRows {
             group,
             vector,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use basalt_hfile::{CellBlock, CellRun, CellSlot, HFileWriter, WriterOptions};
+use basalt_hfile::{CellBlock, CellRun, CellSlot, Encoding, HFileWriter, WriterOptions};
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
@@ -133,9 +133,14 @@ pub(crate) fn memory_env() -> Env {
 
 /// Writes cells, in key order, as a store file with small blocks.
 pub(crate) fn store_file(env: &Env, id: u64, cells: &[Cell]) -> Arc<StoreFile> {
+    encoded_file(env, id, cells, Encoding::None)
+}
+
+/// The same in any encoding.
+pub(crate) fn encoded_file(env: &Env, id: u64, cells: &[Cell], encoding: Encoding) -> Arc<StoreFile> {
     let path = PathBuf::from(format!("/{id}"));
     let mut file = env.storage.create(&path).expect("memory does not fail");
-    let options = WriterOptions { block_bytes: 256, ..WriterOptions::default() };
+    let options = WriterOptions { block_bytes: 256, encoding, ..WriterOptions::default() };
     let mut writer = HFileWriter::new(&mut file, options).expect("the options are valid");
     for cell in cells {
         writer.append(cell.borrow()).expect("the cells are sorted");
