@@ -52,6 +52,7 @@ mod place;
 mod rows;
 mod section;
 mod select;
+mod sets;
 mod strings;
 mod texts;
 mod vectors;
@@ -62,7 +63,7 @@ pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
 pub use mask::Mask;
 pub use section::Section;
-pub use select::{BoundPredicate, Verdict};
+pub use select::{Binder, BoundPredicate, Verdict};
 
 pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;

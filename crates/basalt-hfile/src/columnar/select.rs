@@ -4,22 +4,20 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound as End;
+use std::sync::Arc;
 
 use basalt_model::{ColumnRef, TableSchema};
 
 use super::VECTOR;
 use super::block::ColumnarBlock;
-use super::bound::{Bound, Bounds, TextBound};
+use super::bound::{Bound, Bounds};
 use super::form::Form;
 use super::head::Kind;
 use super::mask::Mask;
-use super::strings::Strings;
+use super::sets::{IntSet, RANGES_TRIED_MAX, TextRange, TextSet};
 use super::vectors::{ColumnVector, Held, Place, Stored, VectorValues};
 use crate::error::Result;
 use crate::predicate::{Operand, Predicate, ValueRange};
-
-/// Ranges of integers that are tried one after the other; of more, the one that matters is searched for.
-const RANGES_TRIED_MAX: usize = 4;
 
 /// How many of some rows satisfy a predicate, as far as it is known without looking at them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,16 +45,14 @@ enum Node {
 }
 
 /// What is asked of one column.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Test {
     Null,
-    /// A number within one of these ranges, inclusive, ascending and apart.
-    Ints(Vec<(i64, i64)>),
-    /// A string within one of these ranges.
-    Texts(Vec<TextRange>),
+    /// A number of these.
+    Ints(Arc<IntSet>),
+    /// A string of these.
+    Texts(Arc<TextSet>),
 }
-
-type TextRange = (End<Vec<u8>>, End<Vec<u8>>);
 
 impl BoundPredicate {
     /// True if rows that pass satisfy the predicate; else they may, and others do not.
@@ -164,39 +160,84 @@ struct Facts {
     bounds: Option<Bounds>,
 }
 
-impl ColumnarBlock {
-    /// A predicate on a table's columns in the terms of this block, which must be plain.
-    pub fn bind(&self, predicate: &Predicate, table: &TableSchema) -> BoundPredicate {
-        let mut exact = true;
-        let node = self.node_of(predicate, table, &mut exact);
-        BoundPredicate { node, exact }
-    }
+/// Puts a predicate in the terms of one row group after the other. What it makes of long lists of values serves all of them.
+#[derive(Debug, Default)]
+pub struct Binder {
+    predicate: Option<Arc<Predicate>>,
+    /// What became of each of the predicate's lists of ranges, for values of a form.
+    tests: Vec<Option<(Form, Option<Test>)>>,
+}
 
+/// A predicate on its way into the terms of a row group.
+struct Binding<'a> {
+    block: &'a ColumnarBlock,
+    table: &'a TableSchema,
+    tests: &'a mut Vec<Option<(Form, Option<Test>)>>,
+    /// Lists of ranges that were met.
+    lists: usize,
+    exact: bool,
+}
+
+impl Binder {
+    /// A predicate on a table's columns in the terms of a block, which must be plain.
+    pub fn bind(
+        &mut self,
+        predicate: &Arc<Predicate>,
+        block: &ColumnarBlock,
+        table: &TableSchema,
+    ) -> BoundPredicate {
+        if !self.predicate.as_ref().is_some_and(|known| Arc::ptr_eq(known, predicate)) {
+            *self = Self { predicate: Some(Arc::clone(predicate)), tests: Vec::new() };
+        }
+        let mut binding = Binding { block, table, tests: &mut self.tests, lists: 0, exact: true };
+        let node = binding.node_of(predicate);
+        BoundPredicate { node, exact: binding.exact }
+    }
+}
+
+impl Binding<'_> {
     /// What cannot be answered becomes "perhaps".
-    fn node_of(&self, predicate: &Predicate, table: &TableSchema, exact: &mut bool) -> Node {
+    fn node_of(&mut self, predicate: &Predicate) -> Node {
+        let stored = |column: &ColumnRef| self.block.stored(*column, self.table);
         match predicate {
-            Predicate::All(parts) => {
-                Node::All(parts.iter().map(|part| self.node_of(part, table, exact)).collect())
-            }
-            Predicate::Any(parts) => {
-                Node::Any(parts.iter().map(|part| self.node_of(part, table, exact)).collect())
-            }
-            Predicate::Null(column) => match self.stored(*column, table) {
+            Predicate::All(parts) => Node::All(parts.iter().map(|part| self.node_of(part)).collect()),
+            Predicate::Any(parts) => Node::Any(parts.iter().map(|part| self.node_of(part)).collect()),
+            Predicate::Null(column) => match stored(column) {
                 Some(Some(stored)) => Node::Leaf(stored, Test::Null),
                 Some(None) => Node::constant(true),
-                None => perhaps(exact),
+                None => self.perhaps(),
             },
-            Predicate::Within(column, ranges) => match self.stored(*column, table) {
-                Some(Some(stored)) => {
-                    let test = Test::of_ranges(self.form_of(stored), ranges);
-                    test.map_or_else(|| perhaps(exact), |test| Node::Leaf(stored, test))
+            Predicate::Within(column, ranges) => {
+                let stored = stored(column);
+                self.lists += 1;
+                match stored {
+                    Some(Some(stored)) => match self.test_of(self.block.form_of(stored), ranges) {
+                        Some(test) => Node::Leaf(stored, test),
+                        None => self.perhaps(),
+                    },
+                    Some(None) => Node::constant(false),
+                    None => self.perhaps(),
                 }
-                Some(None) => Node::constant(false),
-                None => perhaps(exact),
-            },
+            }
         }
     }
 
+    /// The test of the list of ranges that was met last.
+    fn test_of(&mut self, form: Form, ranges: &[ValueRange]) -> Option<Test> {
+        self.tests.resize(self.tests.len().max(self.lists), None);
+        match &mut self.tests[self.lists - 1] {
+            Some((known, test)) if *known == form => test.clone(),
+            other => other.insert((form, Test::of_ranges(form, ranges))).1.clone(),
+        }
+    }
+
+    fn perhaps(&mut self) -> Node {
+        self.exact = false;
+        Node::constant(true)
+    }
+}
+
+impl ColumnarBlock {
     /// Where a column is stored: `Some(None)` if no row of the block has a value of it, `None` if its values cannot
     /// be told from the others of the row key.
     fn stored(&self, column: ColumnRef, table: &TableSchema) -> Option<Option<Stored>> {
@@ -228,7 +269,8 @@ impl ColumnarBlock {
 
     /// The rows of a vector that pass, if that can be told from its numbers as they are packed.
     fn select_packed(&self, stored: Stored, test: &Test, vector: usize) -> Result<Option<Mask>> {
-        let Test::Ints(ranges) = test else { return Ok(None) };
+        let Test::Ints(set) = test else { return Ok(None) };
+        let ranges = set.ranges();
         // Every row has one value, as no row of a plain block has two.
         let is_full = self.facts_of(stored).values == self.rows();
         if !is_full || ranges.len() > RANGES_TRIED_MAX {
@@ -257,11 +299,6 @@ impl ColumnarBlock {
     }
 }
 
-fn perhaps(exact: &mut bool) -> Node {
-    *exact = false;
-    Node::constant(true)
-}
-
 impl Stored {
     fn values_section(self) -> (Kind, u16) {
         match self {
@@ -278,24 +315,20 @@ impl Test {
         if form == Form::Bytes {
             // Whatever the values are, all of them are wanted.
             if all {
-                return Some(Self::Texts(vec![(End::Unbounded, End::Unbounded)]));
+                return Some(Self::texts(vec![(End::Unbounded, End::Unbounded)]));
             }
             let texts = ranges.iter().map(|range| Some((text_end(&range.low)?, text_end(&range.high)?)));
-            return texts.collect::<Option<_>>().map(Self::Texts);
+            return texts.collect::<Option<_>>().map(Self::texts);
         }
         let mut ints = Vec::with_capacity(ranges.len());
         for range in ranges {
             ints.extend(int_range(form, range)?);
         }
-        ints.sort_unstable();
-        let mut apart: Vec<(i64, i64)> = Vec::with_capacity(ints.len());
-        for (low, high) in ints {
-            match apart.last_mut() {
-                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
-                _ => apart.push((low, high)),
-            }
-        }
-        Some(Self::Ints(apart))
+        Some(Self::Ints(Arc::new(IntSet::new(ints))))
+    }
+
+    fn texts(ranges: Vec<TextRange>) -> Self {
+        Self::Texts(Arc::new(TextSet::new(ranges)))
     }
 
     fn verdict(&self, facts: &Facts) -> Verdict {
@@ -305,19 +338,17 @@ impl Test {
             (Self::Null, _) if full => Verdict::None,
             (Self::Null, _) => Verdict::Some,
             (_, None) => Verdict::None,
-            (Self::Ints(ranges), Some(Bounds { min: Bound::Int(min), max: Bound::Int(max) })) => {
-                match overlapping(ranges, *min, *max) {
+            (Self::Ints(set), Some(Bounds { min: Bound::Int(min), max: Bound::Int(max) })) => {
+                match set.overlapping(*min, *max) {
                     [] => Verdict::None,
                     [(low, high)] if full && low <= min && max <= high => Verdict::All,
                     _ => Verdict::Some,
                 }
             }
-            (Self::Texts(ranges), Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) })) => {
-                if ranges.iter().all(|(low, high)| is_below(high, min) || is_above(low, max)) {
+            (Self::Texts(set), Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) })) => {
+                if set.none_between(min, max) {
                     Verdict::None
-                } else if full
-                    && ranges.iter().any(|(low, high)| admits_from(low, min) && admits_to(high, max))
-                {
+                } else if full && set.all_between(min, max) {
                     Verdict::All
                 } else {
                     Verdict::Some
@@ -337,15 +368,15 @@ impl Test {
             };
         }
         let values = match (self, &column.values) {
-            (Self::Ints(ranges), VectorValues::Narrow(values)) => narrow_within(values, ranges),
-            (Self::Ints(ranges), VectorValues::Wide(values)) => wide_within(values, ranges),
-            (Self::Texts(ranges), VectorValues::Texts(values)) => texts_within(values, ranges),
-            (Self::Texts(ranges), VectorValues::Codes(dictionary, codes)) if dictionary.len() <= VECTOR => {
-                let wanted = texts_within(&dictionary.strings(), ranges);
+            (Self::Ints(set), VectorValues::Narrow(values)) => set.of_narrow(values),
+            (Self::Ints(set), VectorValues::Wide(values)) => set.of_wide(values),
+            (Self::Texts(set), VectorValues::Texts(values)) => set.of(values),
+            (Self::Texts(set), VectorValues::Codes(dictionary, codes)) if dictionary.len() <= VECTOR => {
+                let wanted = set.of(&dictionary.strings());
                 Mask::of_tests(codes.len(), |at| wanted.has(codes[at] as usize))
             }
-            (Self::Texts(ranges), VectorValues::Codes(dictionary, codes)) => {
-                texts_within(&dictionary.strings_of(codes), ranges)
+            (Self::Texts(set), VectorValues::Codes(dictionary, codes)) => {
+                set.of(&dictionary.strings_of(codes))
             }
             // Only a vector without values has another kind than its form says.
             _ => Mask::NONE,
@@ -358,81 +389,6 @@ impl Test {
             }),
         }
     }
-}
-
-fn narrow_within(values: &[u32], ranges: &[(i64, i64)]) -> Mask {
-    if ranges.len() > RANGES_TRIED_MAX {
-        let ranges = reachable(ranges, || values.iter().map(|&value| i64::from(value as i32)));
-        return Mask::of_tests(values.len(), |at| is_within(i64::from(values[at] as i32), ranges));
-    }
-    let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
-    let one = |&(low, high): &(i64, i64)| {
-        if high < least || low > most {
-            return Mask::NONE;
-        }
-        let (low, high) = (low.max(least) as u32, high.min(most) as u32);
-        let span = high.wrapping_sub(low);
-        Mask::of_tests(values.len(), |at| values[at].wrapping_sub(low) <= span)
-    };
-    ranges.iter().map(one).fold(Mask::NONE, Mask::or)
-}
-
-fn wide_within(values: &[u64], ranges: &[(i64, i64)]) -> Mask {
-    if ranges.len() > RANGES_TRIED_MAX {
-        let ranges = reachable(ranges, || values.iter().map(|&value| value as i64));
-        return Mask::of_tests(values.len(), |at| is_within(values[at] as i64, ranges));
-    }
-    let one = |&(low, high): &(i64, i64)| {
-        let (low, span) = (low as u64, high.wrapping_sub(low) as u64);
-        Mask::of_tests(values.len(), |at| values[at].wrapping_sub(low) <= span)
-    };
-    ranges.iter().map(one).fold(Mask::NONE, Mask::or)
-}
-
-/// Those of the ranges, ascending and apart, that can have any of the values.
-fn reachable<V: Iterator<Item = i64>>(ranges: &[(i64, i64)], values: impl Fn() -> V) -> &[(i64, i64)] {
-    match (values().min(), values().max()) {
-        (Some(min), Some(max)) => overlapping(ranges, min, max),
-        _ => &[],
-    }
-}
-
-/// Those of the ranges, ascending and apart, that have a number from `min` to `max`.
-fn overlapping(ranges: &[(i64, i64)], min: i64, max: i64) -> &[(i64, i64)] {
-    let from = ranges.partition_point(|(_, high)| *high < min);
-    let to = ranges.partition_point(|(low, _)| *low <= max);
-    &ranges[from..to.max(from)]
-}
-
-/// True if a number lies in one of many ranges.
-fn is_within(value: i64, ranges: &[(i64, i64)]) -> bool {
-    let at = ranges.partition_point(|(_, high)| *high < value);
-    ranges.get(at).is_some_and(|(low, _)| *low <= value)
-}
-
-fn texts_within(values: &Strings, ranges: &[TextRange]) -> Mask {
-    let point = |(low, high): &TextRange| match (low, high) {
-        (End::Included(low), End::Included(high)) if low == high => Some(low.clone()),
-        _ => None,
-    };
-    if let [range] = ranges
-        && let Some(wanted) = point(range)
-    {
-        return Mask::of_tests(values.len(), |at| values.get(at) == wanted);
-    }
-    let inside = |text: &[u8], (low, high): &TextRange| {
-        let from = match low {
-            End::Unbounded => true,
-            End::Included(low) => text >= low.as_slice(),
-            End::Excluded(low) => text > low.as_slice(),
-        };
-        from && match high {
-            End::Unbounded => true,
-            End::Included(high) => text <= high.as_slice(),
-            End::Excluded(high) => text < high.as_slice(),
-        }
-    };
-    Mask::of_tests(values.len(), |at| ranges.iter().any(|range| inside(values.get(at), range)))
 }
 
 fn text_end(end: &End<Operand>) -> Option<End<Vec<u8>>> {
@@ -506,53 +462,6 @@ fn sortable(width: u8, operand: &Operand) -> Option<i128> {
     let narrow = *number as f32;
     let same = f64::from(narrow).to_bits() == number.to_bits();
     same.then(|| i128::from(super::alp::sortable_32(narrow.to_bits()) as i32))
-}
-
-/// True if the smallest string lies behind the end of a range.
-fn is_below(high: &End<Vec<u8>>, min: &TextBound) -> bool {
-    match high {
-        End::Unbounded => false,
-        End::Included(high) => high.as_slice() < min.prefix(),
-        // A string that goes on is larger than its front.
-        End::Excluded(high) => high.as_slice() <= min.prefix(),
-    }
-}
-
-/// True if the largest string lies before the start of a range.
-fn is_above(low: &End<Vec<u8>>, max: &TextBound) -> bool {
-    let (low, included) = match low {
-        End::Unbounded => return false,
-        End::Included(low) => (low.as_slice(), true),
-        End::Excluded(low) => (low.as_slice(), false),
-    };
-    match (max.is_whole(), included) {
-        (true, true) => low > max.prefix(),
-        (true, false) => low >= max.prefix(),
-        (false, _) => low > max.prefix() && !low.starts_with(max.prefix()),
-    }
-}
-
-/// True if a range that begins so has the smallest string, unless it ends before.
-fn admits_from(low: &End<Vec<u8>>, min: &TextBound) -> bool {
-    match low {
-        End::Unbounded => true,
-        End::Included(low) => low.as_slice() <= min.prefix(),
-        End::Excluded(low) => low.as_slice() < min.prefix(),
-    }
-}
-
-/// True if a range that ends so has the largest string, unless it begins behind it.
-fn admits_to(high: &End<Vec<u8>>, max: &TextBound) -> bool {
-    let (high, included) = match high {
-        End::Unbounded => return true,
-        End::Included(high) => (high.as_slice(), true),
-        End::Excluded(high) => (high.as_slice(), false),
-    };
-    match (max.is_whole(), included) {
-        (true, true) => high >= max.prefix(),
-        (true, false) => high > max.prefix(),
-        (false, _) => high > max.prefix() && !high.starts_with(max.prefix()),
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::RecordBatch;
-use basalt_hfile::columnar::{BoundPredicate, Mask, VECTOR, Verdict};
+use basalt_hfile::columnar::{Binder, BoundPredicate, Mask, VECTOR, Verdict};
 use basalt_hfile::predicate::Predicate;
 use basalt_hfile::typed::{RowDecoder, TypedError};
 use basalt_hfile::{CellRun, ColumnarBlock};
@@ -92,6 +92,7 @@ pub struct RowScan {
     /// Rows wait in `wide`, not in `decoder`.
     is_wide: bool,
     condition: Option<Condition>,
+    binder: Binder,
     bound: Option<Bound>,
     skip: u64,
     short: bool,
@@ -142,6 +143,7 @@ impl RowScan {
             wide,
             is_wide: false,
             condition,
+            binder: Binder::default(),
             bound: None,
             skip,
             short,
@@ -348,7 +350,7 @@ impl RowScan {
     /// Puts the condition in the terms of a row group, and reads what it needs of it.
     fn begin_group(&mut self, group: &ColumnarBlock, rows: usize) -> Result<(), basalt_hfile::Error> {
         let condition = self.condition.as_mut().expect("there is a condition");
-        let predicate = group.bind(&(condition.predicate)(), &self.schema);
+        let predicate = self.binder.bind(&(condition.predicate)(), group, &self.schema);
         let verdict = predicate.of_block(group);
         if verdict == Verdict::Some && rows >= LOAD_ROWS_MIN {
             let (columns, key) = predicate.columns();

@@ -46,37 +46,6 @@ fn floats_are_compared_in_their_own_width_only() {
     assert_eq!(ends, (Some(Some((-1, -1))), Some(Some((0, 0)))));
 }
 
-#[test]
-fn ranges_that_touch_become_one() {
-    let point = |value| ValueRange::point(Operand::Integer(value));
-    let Some(Test::Ints(ranges)) = Test::of_ranges(Form::Signed(8), &[5, 9, 6, 4, i64::MAX, 9].map(point))
-    else {
-        panic!("they can be compared");
-    };
-    assert_eq!(ranges, [(4, 6), (9, 9), (i64::MAX, i64::MAX)]);
-}
-
-#[test]
-fn numbers_of_any_width_are_tested_alike() {
-    let narrow: Vec<u32> = (-500i32..500).map(|value| (value * 4_000_000) as u32).collect();
-    let wide: Vec<u64> = narrow.iter().map(|&value| i64::from(value as i32) as u64).collect();
-    let cases: [&[(i64, i64)]; 7] = [
-        &[],
-        &[(-8_000_000, 12_000_001)],
-        &[(i64::MIN, -1), (1, 4_000_000)],
-        &[(-1 << 40, -1 << 39), (-1 << 33, -1), (1, 1 << 40)],
-        &[(i64::MIN, i64::MAX)],
-        &[(1 << 33, 1 << 34)],
-        &[(0, 0), (5, 7), (4_000_000, 4_000_000), (40_000_000, 80_000_000), (1 << 40, i64::MAX)],
-    ];
-    for ranges in cases {
-        let inside = |at: usize| ranges.iter().any(|(low, high)| (*low..=*high).contains(&(wide[at] as i64)));
-        let expected = Mask::of_tests(wide.len(), inside);
-        assert_eq!(narrow_within(&narrow, ranges), expected, "{ranges:?}");
-        assert_eq!(wide_within(&wide, ranges), expected, "{ranges:?}");
-    }
-}
-
 /// What the bounds of strings say is never more than what a look at them says.
 #[test]
 fn verdicts_on_texts_hold_for_every_text() {
@@ -102,7 +71,7 @@ fn verdicts_on_texts_hold_for_every_text() {
             let bounds = Bounds::of_texts(&sorted[first], &sorted[last]);
             for range in ends.iter().flat_map(|low| ends.iter().map(move |high| (low.clone(), high.clone())))
             {
-                let test = Test::Texts(vec![range.clone()]);
+                let test = Test::texts(vec![range.clone()]);
                 let facts = Facts { rows: some.len(), values: some.len(), bounds: Some(bounds) };
                 let passing =
                     some.iter().filter(|text| std::ops::RangeBounds::<Vec<u8>>::contains(&range, *text));

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sets of values that rows are asked for, and which values of a vector are in them.
+
+use std::ops::Bound as End;
+
+use super::bound::TextBound;
+use super::mask::Mask;
+use super::strings::Strings;
+
+/// Ranges that are tried one after the other; of more, the one that matters is looked up.
+pub(super) const RANGES_TRIED_MAX: usize = 4;
+/// Numbers between the least and the greatest of a set that have a bit each in any case, and for each of its ranges.
+const BITS_MAX: u64 = 1 << 18;
+const BITS_MAX_OF_RANGE: u64 = 1 << 12;
+/// All bits of a set, at most: 4 MiB.
+const BITS_MAX_OF_SET: u64 = 1 << 25;
+
+/// Ranges of integers, inclusive.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct IntSet {
+    /// Ascending and apart.
+    ranges: Vec<(i64, i64)>,
+    /// Of many ranges that lie close together, a bit for each number from the least on.
+    bits: Option<Vec<u64>>,
+}
+
+impl IntSet {
+    /// The numbers of any ranges.
+    pub(super) fn new(mut all: Vec<(i64, i64)>) -> Self {
+        all.sort_unstable();
+        let mut ranges: Vec<(i64, i64)> = Vec::with_capacity(all.len());
+        for (low, high) in all {
+            match ranges.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => ranges.push((low, high)),
+            }
+        }
+        let bits = (ranges.len() > RANGES_TRIED_MAX).then(|| bits_of(&ranges)).flatten();
+        Self { ranges, bits }
+    }
+
+    /// The ranges, ascending and apart.
+    pub(super) fn ranges(&self) -> &[(i64, i64)] {
+        &self.ranges
+    }
+
+    /// Those of the ranges that have a number from `min` to `max`.
+    pub(super) fn overlapping(&self, min: i64, max: i64) -> &[(i64, i64)] {
+        overlapping(&self.ranges, min, max)
+    }
+
+    /// Which of the values, the low halves of numbers that fit into them, are in the set.
+    pub(super) fn of_narrow(&self, values: &[u32]) -> Mask {
+        if self.ranges.len() > RANGES_TRIED_MAX {
+            return self.of_many(values.len(), |at| i64::from(values[at] as i32));
+        }
+        let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+        let one = |&(low, high): &(i64, i64)| {
+            if high < least || low > most {
+                return Mask::NONE;
+            }
+            let (low, high) = (low.max(least) as u32, high.min(most) as u32);
+            let span = high.wrapping_sub(low);
+            Mask::of_tests(values.len(), |at| values[at].wrapping_sub(low) <= span)
+        };
+        self.ranges.iter().map(one).fold(Mask::NONE, Mask::or)
+    }
+
+    /// Which of the values are in the set.
+    pub(super) fn of_wide(&self, values: &[u64]) -> Mask {
+        if self.ranges.len() > RANGES_TRIED_MAX {
+            return self.of_many(values.len(), |at| values[at] as i64);
+        }
+        let one = |&(low, high): &(i64, i64)| {
+            let (low, span) = (low as u64, high.wrapping_sub(low) as u64);
+            Mask::of_tests(values.len(), |at| values[at].wrapping_sub(low) <= span)
+        };
+        self.ranges.iter().map(one).fold(Mask::NONE, Mask::or)
+    }
+
+    #[inline(always)]
+    fn of_many(&self, count: usize, value: impl Fn(usize) -> i64) -> Mask {
+        if let Some(bits) = &self.bits {
+            let least = self.ranges[0].0;
+            return Mask::of_tests(count, |at| {
+                // A number below the least becomes one behind all bits.
+                let bit = value(at).wrapping_sub(least) as u64;
+                let word = usize::try_from(bit / 64).ok().and_then(|word| bits.get(word));
+                word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
+            });
+        }
+        let (min, max) = ((0..count).map(&value).min(), (0..count).map(&value).max());
+        let (Some(min), Some(max)) = (min, max) else { return Mask::NONE };
+        let ranges = self.overlapping(min, max);
+        Mask::of_tests(count, |at| {
+            let value = value(at);
+            let behind = ranges.partition_point(|(_, high)| *high < value);
+            ranges.get(behind).is_some_and(|(low, _)| *low <= value)
+        })
+    }
+}
+
+/// `None` if they lie too far apart.
+fn bits_of(ranges: &[(i64, i64)]) -> Option<Vec<u64>> {
+    let (least, greatest) = (ranges.first()?.0, ranges.last()?.1);
+    let span = greatest.checked_sub(least)?.unsigned_abs();
+    let bits_max = BITS_MAX.max(BITS_MAX_OF_RANGE * ranges.len() as u64).min(BITS_MAX_OF_SET);
+    if span >= bits_max {
+        return None;
+    }
+    let mut bits = vec![0u64; span as usize / 64 + 1];
+    for &(low, high) in ranges {
+        let (low, high) = ((low - least) as usize, (high - least) as usize);
+        for (word, bits) in bits.iter_mut().enumerate().take(high / 64 + 1).skip(low / 64) {
+            let from = low.saturating_sub(word * 64).min(63);
+            let to = (high - word * 64).min(63);
+            *bits |= (u64::MAX << from) & (u64::MAX >> (63 - to));
+        }
+    }
+    Some(bits)
+}
+
+fn overlapping(ranges: &[(i64, i64)], min: i64, max: i64) -> &[(i64, i64)] {
+    let from = ranges.partition_point(|(_, high)| *high < min);
+    let to = ranges.partition_point(|(low, _)| *low <= max);
+    &ranges[from..to.max(from)]
+}
+
+/// Strings between two bounds.
+pub(super) type TextRange = (End<Vec<u8>>, End<Vec<u8>>);
+
+/// Ranges of strings.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TextSet {
+    /// In any order; they may overlap.
+    Ranges(Vec<TextRange>),
+    /// Single strings, ascending; more than are tried one after the other.
+    Points(Vec<Vec<u8>>),
+}
+
+impl TextSet {
+    pub(super) fn new(ranges: Vec<TextRange>) -> Self {
+        if ranges.len() <= RANGES_TRIED_MAX || ranges.iter().any(|range| point(range).is_none()) {
+            return Self::Ranges(ranges);
+        }
+        let mut points: Vec<Vec<u8>> = ranges.iter().filter_map(point).map(<[u8]>::to_vec).collect();
+        points.sort_unstable();
+        points.dedup();
+        Self::Points(points)
+    }
+
+    /// True if no string between these bounds is in the set.
+    pub(super) fn none_between(&self, min: &TextBound, max: &TextBound) -> bool {
+        match self {
+            Self::Ranges(ranges) => {
+                ranges.iter().all(|(low, high)| is_below(high, min) || is_above(low, max))
+            }
+            Self::Points(points) => {
+                let from = points.partition_point(|point| point.as_slice() < min.prefix());
+                points.get(from).is_none_or(|point| is_above_point(point, max))
+            }
+        }
+    }
+
+    /// True if every string between these bounds is in the set, as far as one range says so.
+    pub(super) fn all_between(&self, min: &TextBound, max: &TextBound) -> bool {
+        match self {
+            Self::Ranges(ranges) => {
+                ranges.iter().any(|(low, high)| admits_from(low, min) && admits_to(high, max))
+            }
+            Self::Points(points) => {
+                let one = min.is_whole() && max.is_whole() && min.prefix() == max.prefix();
+                one && points.binary_search_by(|point| point.as_slice().cmp(min.prefix())).is_ok()
+            }
+        }
+    }
+
+    /// Which of the strings are in the set.
+    pub(super) fn of(&self, values: &Strings) -> Mask {
+        let ranges = match self {
+            Self::Points(points) => {
+                let has = |text: &[u8]| points.binary_search_by(|point| point.as_slice().cmp(text)).is_ok();
+                return Mask::of_tests(values.len(), |at| has(values.get(at)));
+            }
+            Self::Ranges(ranges) => ranges,
+        };
+        if let [range] = &ranges[..]
+            && let Some(wanted) = point(range)
+        {
+            return Mask::of_tests(values.len(), |at| values.get(at) == wanted);
+        }
+        Mask::of_tests(values.len(), |at| ranges.iter().any(|range| is_inside(values.get(at), range)))
+    }
+}
+
+fn point((low, high): &TextRange) -> Option<&[u8]> {
+    match (low, high) {
+        (End::Included(low), End::Included(high)) if low == high => Some(low),
+        _ => None,
+    }
+}
+
+fn is_inside(text: &[u8], (low, high): &TextRange) -> bool {
+    let from = match low {
+        End::Unbounded => true,
+        End::Included(low) => text >= low.as_slice(),
+        End::Excluded(low) => text > low.as_slice(),
+    };
+    from && match high {
+        End::Unbounded => true,
+        End::Included(high) => text <= high.as_slice(),
+        End::Excluded(high) => text < high.as_slice(),
+    }
+}
+
+/// True if the smallest string lies behind the end of a range.
+fn is_below(high: &End<Vec<u8>>, min: &TextBound) -> bool {
+    match high {
+        End::Unbounded => false,
+        End::Included(high) => high.as_slice() < min.prefix(),
+        // A string that goes on is larger than its front.
+        End::Excluded(high) => high.as_slice() <= min.prefix(),
+    }
+}
+
+/// True if the largest string lies before the start of a range.
+fn is_above(low: &End<Vec<u8>>, max: &TextBound) -> bool {
+    let (low, included) = match low {
+        End::Unbounded => return false,
+        End::Included(low) => (low.as_slice(), true),
+        End::Excluded(low) => (low.as_slice(), false),
+    };
+    match (max.is_whole(), included) {
+        (_, true) => is_above_point(low, max),
+        (true, false) => low >= max.prefix(),
+        (false, false) => low > max.prefix() && !low.starts_with(max.prefix()),
+    }
+}
+
+/// True if the largest string lies before a string.
+fn is_above_point(point: &[u8], max: &TextBound) -> bool {
+    point > max.prefix() && (max.is_whole() || !point.starts_with(max.prefix()))
+}
+
+/// True if a range that begins so has the smallest string, unless it ends before.
+fn admits_from(low: &End<Vec<u8>>, min: &TextBound) -> bool {
+    match low {
+        End::Unbounded => true,
+        End::Included(low) => low.as_slice() <= min.prefix(),
+        End::Excluded(low) => low.as_slice() < min.prefix(),
+    }
+}
+
+/// True if a range that ends so has the largest string, unless it begins behind it.
+fn admits_to(high: &End<Vec<u8>>, max: &TextBound) -> bool {
+    let (high, included) = match high {
+        End::Unbounded => return true,
+        End::Included(high) => (high.as_slice(), true),
+        End::Excluded(high) => (high.as_slice(), false),
+    };
+    match (max.is_whole(), included) {
+        (true, true) => high >= max.prefix(),
+        (true, false) => high > max.prefix(),
+        (false, _) => high > max.prefix() && !high.starts_with(max.prefix()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
