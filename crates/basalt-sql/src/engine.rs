@@ -22,6 +22,7 @@ use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
@@ -33,6 +34,7 @@ use crate::functions::{
     self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers,
 };
 use crate::index::{self, Builders};
+use crate::joins::JoinOrder;
 use crate::memory::SpillReservePool;
 use crate::plan::UnknownMembership;
 use crate::running::Running;
@@ -121,6 +123,7 @@ impl Engine {
             .with_config(config(&options))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
+            .with_optimizer_rules(logical_rules())
             .with_physical_optimizer_rules(rules)
             .with_analyzer_rules(vec![
                 Arc::new(CharBlanks::new()),
@@ -266,6 +269,14 @@ fn config(engine: &EngineOptions) -> SessionConfig {
     let merge_bytes = (engine.memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
     options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
     config
+}
+
+/// DataFusion's rules, and the order of joins once conditions are where they belong.
+fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    let pushed = rules.iter().position(|rule| rule.name() == "push_down_filter");
+    rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
+    rules
 }
 
 /// DataFusion's planner with our node.

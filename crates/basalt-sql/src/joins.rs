@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the joins of a plan mean for running it.
+//! What the joins of a plan mean for running it, and in which order they are made.
+
+mod estimate;
+mod graph;
+mod order;
 
 use std::sync::Arc;
 
@@ -8,6 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
+pub(crate) use self::order::JoinOrder;
 use crate::scan::BasaltScan;
 
 /// True if a join keeps one side in memory, so that the plan may have to be made again with joins that sort.

@@ -115,6 +115,11 @@ impl BasaltTable {
         Self { as_of_ms: Some(moment), rows_exact: None, ..self }
     }
 
+    /// Rows, about.
+    pub(crate) fn rows_estimate(&self) -> u64 {
+        self.rows_exact.unwrap_or(self.rows_estimate)
+    }
+
     /// The name of the table or view.
     pub(crate) fn relation_name(&self) -> &TableName {
         self.rules.as_ref().map_or(&self.descriptor.name, |(name, _)| name)
