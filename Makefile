@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-encodings build demo test test-hbase test-client test-clients-more test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points reference torture fuzz toolchain
+.PHONY: help bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -26,6 +26,7 @@ help:
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
+	@echo 'make bench-tpch DuckDB and Basalt over the 22 queries of TPC-H -> docs/benchmarks/tpch.md (needs Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
 	@echo 'make bench-rpc  HBase and Basalt asked by the same HBase client -> docs/benchmarks/rpc.md; ROWS=100000 for a quick run (needs a JDK, Maven)'
 	@echo 'make bench-join DuckDB and Basalt joining 2^10 to 2^24 keys -> docs/benchmarks/join.md; KEYS_MAX=20 for a quick run (needs Python 3)'
@@ -85,6 +86,10 @@ KEYS_MAX ?= 24
 bench-join: build $(PYTHON)
 	$(PYTHON) tests/reference/join.py --basalt $(CARGO_TARGET_DIR)/release/basalt --keys-max $(KEYS_MAX) \
 	    --out docs/benchmarks/join.md
+
+bench-tpch: build $(PYTHON)
+	$(PYTHON) tests/reference/tpch.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
+	    --out docs/benchmarks/tpch.md
 
 bench-hfile: toolchain
 	tests/hbase/bench.sh

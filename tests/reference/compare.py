@@ -114,9 +114,9 @@ class Duckdb:
 class Basalt:
     name = "Basalt"
 
-    def __init__(self, options, work: Path):
+    def __init__(self, options, work: Path, keys: dict[str, str] = KEYS):
         self.program, self.threads, self.runs, self.work = options.basalt, options.threads, options.runs, work
-        self.database = work / "basalt.db"
+        self.database, self.keys = work / "basalt.db", keys
 
     def command(self, command: str, *arguments) -> list:
         return [self.program, command, self.database, *arguments, "--threads", self.threads]
@@ -124,7 +124,7 @@ class Basalt:
     def load(self, files: dict[str, Path]) -> tuple[dict[str, float], int]:
         seconds, peak = {}, 0
         for table, file in files.items():
-            ended = run(self.command("load", table, file, "--create", "--primary-key", KEYS[table], "--quiet"))
+            ended = run(self.command("load", table, file, "--create", "--primary-key", self.keys[table], "--quiet"))
             seconds[table], peak = ended.seconds, max(peak, ended.peak_bytes)
         return seconds, peak
 
@@ -170,10 +170,10 @@ def upserts(verb: str, rows: int) -> str:
     return "".join(lines)
 
 
-def generate(options, work: Path) -> dict[str, Path]:
-    files = {table: work / f"{table}.parquet" for table in KEYS}
+def generate(options, work: Path, tables) -> dict[str, Path]:
+    files = {table: work / f"{table}.parquet" for table in tables}
     if not all(file.exists() for file in files.values()):
-        tables = ",".join(KEYS)
+        tables = ",".join(tables)
         run([options.basalt, "tpch", work, "--sf", f"{options.sf:g}", "--tables", tables, "--format", "parquet"])
     return files
 
@@ -205,7 +205,7 @@ def show_seconds(seconds: float) -> str:
 
 
 def measure(options, work: Path) -> list[Row]:
-    files = generate(options, work)
+    files = generate(options, work, KEYS)
     sides = [Duckdb(options, work), Basalt(options, work)]
     for side in sides:
         side.remove()
@@ -235,20 +235,27 @@ def measure(options, work: Path) -> list[Row]:
     return table
 
 
-def report(options, table: list[Row]) -> str:
+def conditions(options) -> str:
     processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    lines = [
-        "# The main job: DuckDB and Basalt side by side",
-        "",
+    return (
         f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs; "
         f"{time.strftime('%Y-%m-%d')}, {processor[1] if processor else platform.machine()}, "
-        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}.",
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}."
+    )
+
+
+def head(options) -> list[str]:
+    return [
+        "# The main job: DuckDB and Basalt side by side",
+        "",
+        conditions(options),
         f"Made by `make bench SF={options.sf:g}`; how it is measured: `tests/reference/compare.py`.",
         "A ratio of 2 means that Basalt takes twice the time or space.",
-        "",
-        f"| | {Duckdb.name} | {Basalt.name} | ratio |",
-        "|---|--:|--:|--:|",
     ]
+
+
+def report(head: list[str], table: list[Row]) -> str:
+    lines = [*head, "", f"| | {Duckdb.name} | {Basalt.name} | ratio |", "|---|--:|--:|--:|"]
     lines += [f"| {row.what.replace('*', chr(92) + '*')} | {row.duckdb} | {row.basalt} | {row.ratio:.2f} |" for row in table]
     return "\n".join(lines) + "\n"
 
@@ -260,8 +267,9 @@ def notes(page: Path) -> str:
     return before[at:] if at >= 0 else ""
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(description: str, measure, head, name: str):
+    """A page of what `measure` finds, in a directory of its own for the data of `name`."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--basalt", type=Path, required=True, help="the program")
     parser.add_argument("--sf", type=float, default=1.0, help="scale factor of TPC-H")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
@@ -270,9 +278,9 @@ def main():
     parser.add_argument("--out", type=Path, help="write the table there, too; what the page has below its first `## ` stays")
     options = parser.parse_args()
     cache = Path(os.environ.get("BASALT_CACHE") or Path.home() / ".cache" / "basalt")
-    work = options.work or cache / f"bench-sf{options.sf:g}"
+    work = options.work or cache / f"{name}-sf{options.sf:g}"
     work.mkdir(parents=True, exist_ok=True)
-    text = report(options, measure(options, work))
+    text = report(head(options), measure(options, work))
     print(text)
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -280,4 +288,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, measure, head, "bench")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times DuckDB and Basalt over the 22 queries of TPC-H, after comparing their answers.
+
+    make bench-tpch       (or: python3 tests/reference/tpch.py --basalt PATH [--sf 1] [--out FILE])
+
+Both load the eight tables from the same Parquet files into a durable database and answer every query of tests/queries/tpch.sql
+once unmeasured and --runs times measured, in one process each; the median counts. How times are taken: compare.py.
+"""
+
+import csv
+import io
+import sys
+
+import duckdb
+from compare import Basalt, Duckdb, conditions, generate, in_seconds, main, run
+from make import canonical
+from questions import questions
+
+KEYS = {
+    "region": "r_regionkey",
+    "nation": "n_nationkey",
+    "supplier": "s_suppkey",
+    "customer": "c_custkey",
+    "part": "p_partkey",
+    "partsupp": "ps_partkey,ps_suppkey",
+    "orders": "o_orderkey",
+    "lineitem": "l_orderkey,l_linenumber",
+}
+# Averages are rounded otherwise here and there.
+TOLERANCE = 1e-4
+
+
+def same(expected, found: str) -> bool:
+    expected, found = canonical(expected), found.removesuffix(" 00:00:00.000")
+    if expected is None or str(expected) == found:
+        return found == ("" if expected is None else str(expected))
+    try:
+        expected, found = float(expected), float(found)
+    except ValueError:
+        return False
+    return abs(expected - found) <= TOLERANCE * max(1.0, abs(expected))
+
+
+def check(asked, theirs: Duckdb, ours: Basalt):
+    """Ends the program at the first answer that differs."""
+    connection = duckdb.connect(str(theirs.database), read_only=True)
+    for question in asked:
+        expected = connection.execute(question.sql).fetchall()
+        text = run(ours.command("sql", "-c", question.sql, "--format", "csv")).stdout
+        found = list(csv.reader(io.StringIO(text)))[1:]
+        equal = len(expected) == len(found) and all(
+            len(row) == len(mine) and all(map(same, row, mine)) for row, mine in zip(expected, found, strict=True)
+        )
+        if not equal:
+            sys.exit(f"{question.name}: DuckDB gives {len(expected)} rows, Basalt {len(found)}, and they differ")
+
+
+def measure(options, work):
+    files = generate(options, work, KEYS)
+    sides = [Duckdb(options, work), Basalt(options, work, KEYS)]
+    for side in sides:
+        side.remove()
+        side.load(files)
+    asked = questions(options.sf, "tpch.sql")
+    check(asked, *sides)
+    times = [side.ask(asked)[0] for side in sides]
+    table = [in_seconds(f"{question.name.upper()}, {question.title}", *pair) for question, *pair in zip(asked, *times, strict=True)]
+    table.append(in_seconds("all of them", *map(sum, times)))
+    return table
+
+
+def head(options):
+    return [
+        "# TPC-H: DuckDB and Basalt side by side",
+        "",
+        f"The 22 queries of tests/queries/tpch.sql, answers compared before; {conditions(options)}",
+        f"Made by `make bench-tpch SF={options.sf:g}`; how it is measured: `tests/reference/tpch.py`.",
+        "A ratio of 2 means that Basalt takes twice the time.",
+    ]
+
+
+if __name__ == "__main__":
+    main(__doc__, measure, head, "tpch")
