@@ -58,7 +58,7 @@ mod texts;
 mod vectors;
 
 pub use batch::ColumnBatch;
-pub use block::{ColumnarBlock, SectionFacts, SectionShelf};
+pub use block::{ColumnarBlock, IntegerSource, SectionFacts, SectionShelf};
 pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
 pub use mask::Mask;

@@ -9,6 +9,7 @@
 mod aligned;
 mod choose;
 mod exec;
+mod facts;
 mod filter;
 mod index_only;
 mod lookup;
@@ -43,6 +44,7 @@ use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
 use choose::{Chosen, Wish};
 pub(crate) use exec::{BasaltScan, in_short_form};
+pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
 use filter::Filter;
 pub(crate) use offset::OffsetInScan;
 
@@ -59,6 +61,7 @@ pub(crate) struct BasaltTable {
     rows_estimate: u64,
     /// Rows, where the files know it for sure.
     rows_exact: Option<u64>,
+    facts: Arc<TableFacts>,
     progress: Arc<Progress>,
     indexes: Vec<Usable>,
     hints: IndexHints,
@@ -78,6 +81,8 @@ impl BasaltTable {
         // What cannot be told now will be said by the scan.
         let rows_exact = snapshot.row_count(id).ok().flatten();
         let (indexes, hints) = (vec![], IndexHints::default());
+        let rows = rows_exact.unwrap_or(rows_estimate);
+        let facts = Arc::new(TableFacts::new(snapshot.clone(), id, Arc::clone(&descriptor), rows));
         Some(Self {
             id,
             descriptor,
@@ -87,6 +92,7 @@ impl BasaltTable {
             as_of_ms: None,
             rows_estimate,
             rows_exact,
+            facts,
             progress,
             indexes,
             hints,
@@ -104,6 +110,7 @@ impl BasaltTable {
             as_of_ms: self.as_of_ms,
             rows_estimate: self.rows_estimate,
             rows_exact: self.rows_exact,
+            facts: Arc::clone(&self.facts),
             progress: Arc::clone(&self.progress),
             indexes,
             hints: hints.clone(),
@@ -118,6 +125,11 @@ impl BasaltTable {
     /// Rows, about.
     pub(crate) fn rows_estimate(&self) -> u64 {
         self.rows_exact.unwrap_or(self.rows_estimate)
+    }
+
+    /// What is known of the values of a column.
+    pub(crate) fn facts(&self, name: &str) -> Option<ValueFacts> {
+        self.facts.of(self.table_schema().find(None, name).ok()?)
     }
 
     /// The name of the table or view.
@@ -210,6 +222,8 @@ impl BasaltTable {
             batch_rows: state.config().batch_size(),
             rows_estimate: self.rows_estimate,
             rows_exact: self.rows_exact,
+            facts: Arc::clone(&self.facts),
+            conditions: filters.to_vec(),
             progress: Arc::clone(&self.progress),
             note,
         })

@@ -8,7 +8,7 @@ use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, Keep, Row, RowRequest, RowScan, Rows, Segment, families_of};
+use crate::read::{CellScan, Integers, Keep, Row, RowRequest, RowScan, Rows, Segment, families_of};
 use crate::version::Version;
 
 pub(crate) mod open_scans;
@@ -105,6 +105,12 @@ impl Snapshot {
     /// deleted, overwritten or expiring.
     pub fn row_count(&self, table: TableId) -> Result<Option<u64>> {
         read::row_count(&self.version, table, self.seq)
+    }
+
+    /// Between which integers the values of a table's columns lie, about: by the heads of row groups, which are read the first
+    /// time.
+    pub fn integers(&self, table: TableId) -> Result<Integers> {
+        read::integers(&self.shared, &self.version, table)
     }
 
     /// What a get finds of one row, as it was; an empty row if there is nothing.

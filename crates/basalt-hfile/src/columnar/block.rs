@@ -10,6 +10,7 @@ use basalt_model::Seq;
 use bytes::Bytes;
 
 use super::VECTOR;
+use super::bound::{Bound, Bounds};
 use super::form::Form;
 use super::head::{ColumnHead, Head, Kind, head_len};
 use super::place::{Seal, Source};
@@ -60,6 +61,15 @@ pub struct SectionFacts {
     pub values: u32,
     /// Bytes in the file, without the entry in the head.
     pub bytes: u32,
+}
+
+/// Where integers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntegerSource<'a> {
+    /// In this part of the row key.
+    KeyPart(usize),
+    /// In the column of this qualifier.
+    Column(&'a [u8]),
 }
 
 impl ColumnarBlock {
@@ -157,6 +167,26 @@ impl ColumnarBlock {
     /// The number of the column of this name.
     pub fn column(&self, qualifier: &[u8]) -> Option<usize> {
         self.head.columns.binary_search_by(|column| column.qualifier.as_slice().cmp(qualifier)).ok()
+    }
+
+    /// The least and the greatest of the integers that each key part holds, and each column by its qualifier; what holds
+    /// something else is left out. Answered by the head.
+    pub fn integers(&self) -> impl Iterator<Item = (IntegerSource<'_>, (i64, i64))> {
+        let parts = self.key_parts().iter().enumerate();
+        let parts = parts.map(|(at, part)| (IntegerSource::KeyPart(at), part.form, Kind::KeyValues, at));
+        let columns = self.head.columns.iter().enumerate();
+        let columns = columns
+            .map(|(at, column)| (IntegerSource::Column(&column.qualifier), column.form, Kind::Values, at));
+        parts.chain(columns).filter_map(|(source, form, kind, at)| {
+            let entry = self.head.entry(kind, at as u16)?;
+            match (form, entry.bounds) {
+                (
+                    Form::Signed(_) | Form::Unsigned(_),
+                    Bounds { min: Bound::Int(min), max: Bound::Int(max) },
+                ) => Some((source, (min, max))),
+                _ => None,
+            }
+        })
     }
 
     pub(super) fn column_head(&self, column: usize) -> &ColumnHead {

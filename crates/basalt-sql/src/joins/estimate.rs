@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many rows a part of a plan gives, about. Tables know how many they have; what conditions leave of them is guessed from
-//! their form, as long as nobody keeps statistics of values.
+//! How many rows a part of a plan gives, about: by the rows of tables, what is known of their values, their keys, and the form
+//! of conditions.
 
 use std::sync::Arc;
 
@@ -11,17 +11,9 @@ use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator, Projection, TableScan,
 };
 
-use crate::scan::BasaltTable;
+use crate::scan::{BasaltTable, COMPARED, EQUAL, ValueFacts, share};
 
-/// Share of the rows that a comparison with one value leaves.
-pub(super) const EQUAL: f64 = 0.1;
-/// The same of `<`, `>=` and their like, and of conditions on two columns.
-const COMPARED: f64 = 0.33;
-/// The same of LIKE.
-const LIKE: f64 = 0.1;
-/// The same of anything else.
-const OTHER: f64 = 0.25;
-/// The same of a join that only asks whether there is a partner.
+/// Share of the rows that are left by a join that only asks whether there is a partner.
 const PARTNER: f64 = 0.5;
 /// Groups for each row that is grouped by columns that are no key.
 const GROUPS: f64 = 0.25;
@@ -37,6 +29,8 @@ pub(super) struct Estimate {
     pub(super) all_rows: f64,
     /// Columns of which no two rows have the same values; none if that is not known.
     pub(super) key: Vec<Column>,
+    /// What is known of columns.
+    pub(super) facts: Vec<(Column, ValueFacts)>,
 }
 
 impl Estimate {
@@ -48,7 +42,8 @@ impl Estimate {
             LogicalPlan::SubqueryAlias(alias) => {
                 let of = Self::of(&alias.input);
                 let renamed = |column: &Column| Column::new(Some(alias.alias.clone()), column.name.clone());
-                Self { key: of.key.iter().map(renamed).collect(), ..of }
+                let facts = of.facts.iter().map(|(column, facts)| (renamed(column), *facts)).collect();
+                Self { key: of.key.iter().map(renamed).collect(), facts, ..of }
             }
             LogicalPlan::Projection(projection) => of_projection(projection),
             LogicalPlan::Aggregate(aggregate) => of_groups(aggregate),
@@ -71,7 +66,7 @@ impl Estimate {
     }
 
     fn without_key(rows: f64) -> Self {
-        Self { rows: rows.max(1.0), all_rows: rows.max(1.0), key: Vec::new() }
+        Self { rows: rows.max(1.0), all_rows: rows.max(1.0), key: Vec::new(), facts: Vec::new() }
     }
 
     /// What conditions leave.
@@ -83,34 +78,21 @@ impl Estimate {
 
     /// Number of different values of a column, if it is known.
     pub(super) fn distinct(&self, column: &Column) -> Option<f64> {
-        matches!(&self.key[..], [key] if key == column).then_some(self.all_rows)
+        if matches!(&self.key[..], [key] if key == column) {
+            return Some(self.all_rows);
+        }
+        self.facts.iter().find(|(of, _)| of == column)?.1.values
     }
 
     fn share(&self, condition: &Expr) -> f64 {
-        let one_of = |column: &Expr| match column {
-            Expr::Column(column) => self.distinct(column).map_or(EQUAL, |values| 1.0 / values.max(1.0)),
-            _ => EQUAL,
-        };
-        let share = match condition {
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
-                Operator::And => self.share(left) * self.share(right),
-                Operator::Or => self.share(left) + self.share(right),
-                Operator::Eq if matches!(**right, Expr::Literal(..)) => one_of(left),
-                Operator::Eq if matches!(**left, Expr::Literal(..)) => one_of(right),
-                Operator::NotEq => 1.0 - EQUAL,
-                _ => COMPARED,
-            },
-            Expr::InList(list) => {
-                let share = (one_of(&list.expr) * list.list.len() as f64).min(PARTNER);
-                if list.negated { 1.0 - share } else { share }
+        let unknown = ValueFacts { values: None, bounds: (i64::MIN, i64::MAX) };
+        share(condition, &|column: &Column| {
+            let known = self.facts.iter().find(|(of, _)| of == column).map(|(_, facts)| *facts);
+            match self.distinct(column) {
+                Some(values) => Some(ValueFacts { values: Some(values), ..known.unwrap_or(unknown) }),
+                None => known,
             }
-            Expr::Between(between) if !between.negated => COMPARED * COMPARED,
-            Expr::Like(like) if !like.negated => LIKE,
-            Expr::Like(_) | Expr::IsNotNull(_) => 1.0 - LIKE,
-            Expr::Not(inner) => 1.0 - self.share(inner),
-            _ => OTHER,
-        };
-        share.clamp(0.0, 1.0)
+        })
     }
 }
 
@@ -135,7 +117,13 @@ fn of_table(scan: &TableScan) -> Estimate {
     let column = |name: &String| Column::new(Some(scan.table_name.clone()), name.clone());
     let key = table.table_schema().key.iter().map(|key| column(&key.name)).collect();
     let all_rows = (table.rows_estimate() as f64).max(1.0);
-    let of = Estimate { rows: all_rows, all_rows, key }.filtered(&scan.filters);
+    let named = scan.filters.iter().flat_map(Expr::column_refs).cloned();
+    let mut columns: Vec<Column> = scan.projected_schema.columns().into_iter().chain(named).collect();
+    columns.sort();
+    columns.dedup();
+    let known = |column: Column| table.facts(&column.name).map(|facts| (column, facts));
+    let facts = columns.into_iter().filter_map(known).collect();
+    let of = Estimate { rows: all_rows, all_rows, key, facts }.filtered(&scan.filters);
     Estimate { rows: scan.fetch.map_or(of.rows, |fetch| of.rows.min(fetch as f64)).max(1.0), ..of }
 }
 
@@ -151,7 +139,8 @@ fn of_projection(projection: &Projection) -> Estimate {
         projection.expr.iter().position(is_it).map(|at| shown[at].clone())
     };
     let key = of.key.iter().map(name).collect::<Option<_>>().unwrap_or_default();
-    Estimate { key, ..of }
+    let facts = of.facts.iter().filter_map(|(column, facts)| Some((name(column)?, *facts))).collect();
+    Estimate { key, facts, ..of }
 }
 
 fn of_groups(aggregate: &Aggregate) -> Estimate {
@@ -163,9 +152,15 @@ fn of_groups(aggregate: &Aggregate) -> Estimate {
         aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::Column(group) if group == column))
     };
     let by_key = !of.key.is_empty() && of.key.iter().all(grouped);
-    let rows = if by_key { of.rows } else { (of.rows * GROUPS).max(1.0) };
+    let values = |group: &Expr| group.try_as_col().and_then(|column| of.distinct(column));
+    let groups: Option<f64> = aggregate.group_expr.iter().map(values).product();
+    let rows = match groups {
+        _ if by_key => of.rows,
+        Some(groups) => groups.min(of.rows),
+        None => (of.rows * GROUPS).max(1.0),
+    };
     let key = aggregate.schema.columns()[..aggregate.group_expr.len()].to_vec();
-    Estimate { rows, all_rows: rows, key }
+    Estimate { rows, all_rows: rows, key, facts: Vec::new() }
 }
 
 fn of_join(join: &Join) -> Estimate {

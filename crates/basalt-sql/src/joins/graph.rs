@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use datafusion::common::Column;
 use datafusion::logical_expr::Expr;
 
-use super::estimate::{EQUAL, EqualPair, Leaf, share_of_keys, share_of_pairs};
+use super::estimate::{EqualPair, Leaf, share_of_keys, share_of_pairs};
+use crate::scan::EQUAL;
 
 /// Inputs up to which all trees are compared.
 const COMPARED_MAX: usize = 9;

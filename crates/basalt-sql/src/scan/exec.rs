@@ -24,6 +24,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr, RangePartitioning,
@@ -42,6 +43,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::stream;
 
 use super::aligned;
+use super::facts::{TableFacts, share};
 use super::filter::{self, Filter};
 use super::partition::{self, Partition};
 use crate::error::SqlError;
@@ -69,6 +71,9 @@ pub(super) struct Spec {
     pub(super) batch_rows: usize,
     pub(super) rows_estimate: u64,
     pub(super) rows_exact: Option<u64>,
+    pub(super) facts: Arc<TableFacts>,
+    /// All that rows satisfy, the accessed keys included.
+    pub(super) conditions: Vec<Expr>,
     pub(super) progress: Arc<Progress>,
     /// Why no index is read, for EXPLAIN.
     pub(super) note: Option<String>,
@@ -116,15 +121,24 @@ impl BasaltScan {
         let rows = match &self.spec.access.access {
             Access::Nothing => 0,
             Access::Points(keys) => keys.len(),
-            Access::Full => self.spec.rows_estimate as usize,
-            // What share of the table the ranges are is not known without reading; a quarter keeps joins from
-            // treating a range as the whole table.
-            Access::Ranges(_) => self.spec.rows_estimate as usize / 4,
+            Access::Full | Access::Ranges(_) => {
+                let schema = table_schema(&self.spec.descriptor);
+                let facts = |column: &datafusion::common::Column| {
+                    self.spec.facts.of(schema.find(None, &column.name).ok()?)
+                };
+                let shares = self.spec.conditions.iter().map(|condition| share(condition, &facts));
+                (self.spec.rows_estimate as f64 * shares.product::<f64>()).ceil() as usize
+            }
         };
-        // What share of the rows a condition leaves is not known either.
-        let rows = if self.spec.filter.is_some() { rows.div_ceil(FILTERED_SHARE) } else { rows };
         let rows = rows.saturating_sub(self.spec.skip);
         self.spec.limit.map_or(rows, |limit| rows.min(limit))
+    }
+
+    /// How many values a column has, for the order of joins.
+    fn column_statistics(&self, column: ColumnRef) -> ColumnStatistics {
+        let values = self.spec.facts.of(column).and_then(|facts| facts.values);
+        let distinct_count = values.map_or(Precision::Absent, |values| Precision::Inexact(values as usize));
+        ColumnStatistics { distinct_count, ..ColumnStatistics::new_unknown() }
     }
 
     fn read(&self, partition: usize, short: bool) -> Result<SendableRecordBatchStream> {
@@ -176,9 +190,6 @@ fn row_bytes(schema: &Schema) -> usize {
 
 /// Memory of a value of no fixed width, guessed.
 const TEXT_BYTES: usize = 32;
-
-/// Of so many rows a condition is guessed to leave one.
-const FILTERED_SHARE: usize = 5;
 
 fn table_schema(descriptor: &TableDescriptor) -> &TableSchema {
     descriptor.schema.as_ref().expect("BasaltTable::new refuses tables without schema")
@@ -360,7 +371,12 @@ impl ExecutionPlan for BasaltScan {
         Ok(Arc::new(Statistics {
             num_rows,
             total_byte_size: Precision::Inexact(self.rows_estimate() / share * row_bytes(&self.spec.schema)),
-            column_statistics: vec![ColumnStatistics::new_unknown(); self.spec.schema.fields().len()],
+            column_statistics: self
+                .spec
+                .columns
+                .iter()
+                .map(|column| self.column_statistics(*column))
+                .collect(),
         }))
     }
 }

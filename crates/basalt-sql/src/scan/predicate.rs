@@ -14,11 +14,11 @@ use basalt_model::{ColumnRef, SqlType, TableSchema};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal,
     NotExpr,
 };
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 /// A predicate, and whether it is all of the condition.
 #[derive(Debug, Clone)]
@@ -136,10 +136,14 @@ impl Compiler<'_> {
         Some(Predicate::Within(column, ranges))
     }
 
-    fn in_list(&self, list: &InListExpr, negated: bool) -> Option<Predicate> {
-        let column = self.column(list.expr())?;
+    fn in_list(&mut self, list: &InListExpr, negated: bool) -> Option<Predicate> {
         let literals = list.list().iter().map(|item| Some(item.downcast_ref::<Literal>()?.value()));
         let literals: Vec<&ScalarValue> = literals.collect::<Option<_>>()?;
+        if let Some(row) = list.expr().downcast_ref::<ScalarFunctionExpr>() {
+            let wanted = row.name() == "struct" && list.negated() == negated;
+            return wanted.then(|| self.in_rows(row.args(), &literals)).flatten();
+        }
+        let column = self.column(list.expr())?;
         let nulls = literals.iter().any(|literal| literal.is_null());
         let values = literals.iter().filter(|literal| !literal.is_null());
         let points: Vec<ValueRange> = values
@@ -163,6 +167,26 @@ impl Compiler<'_> {
         let mut parts = vec![Predicate::not_null(column)];
         parts.extend(others);
         Some(Predicate::All(parts))
+    }
+
+    /// Several columns among rows of values, as joins say it: each column among its values of all rows, which is less.
+    fn in_rows(&mut self, columns: &[Arc<dyn PhysicalExpr>], rows: &[&ScalarValue]) -> Option<Predicate> {
+        self.is_exact = false;
+        let one = |(at, expr): (usize, &Arc<dyn PhysicalExpr>)| {
+            let column = self.column(expr)?;
+            let point = |row: &&ScalarValue| {
+                let ScalarValue::Struct(values) = row else { return None };
+                let value = ScalarValue::try_from_array(values.columns().get(at)?, 0).ok()?;
+                // A row with a NULL has no partner.
+                if value.is_null() {
+                    return Some(None);
+                }
+                self.operand(column, &value).map(|value| Some(ValueRange::point(value)))
+            };
+            let points: Vec<Option<ValueRange>> = rows.iter().map(point).collect::<Option<_>>()?;
+            Some(Predicate::Within(column, points.into_iter().flatten().collect()))
+        };
+        Some(all(columns.iter().enumerate().filter_map(one).collect()))
     }
 
     /// The texts that begin as the pattern does, up to its first wildcard.

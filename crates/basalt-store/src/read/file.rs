@@ -8,8 +8,8 @@ mod list;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use basalt_hfile::file_info::keys;
 use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding, HFileReader, ReadOptions};
@@ -18,6 +18,7 @@ use bytes::Bytes;
 
 use super::cache::BlockCache;
 use super::handle::FileHandle;
+use super::integers::Integers;
 use super::source::CellSource;
 use crate::env::Env;
 use crate::{Corruption, Error, FileMeta, Result};
@@ -31,6 +32,7 @@ pub struct StoreFile {
     meta: FileMeta,
     table: Arc<str>,
     handle: Arc<FileHandle>,
+    integers: OnceLock<Integers>,
 }
 
 impl StoreFile {
@@ -41,7 +43,7 @@ impl StoreFile {
 
     /// A file that others may list as well.
     pub(crate) fn of(handle: Arc<FileHandle>, table: Arc<str>, meta: FileMeta) -> Self {
-        Self { meta, table, handle }
+        Self { meta, table, handle, integers: OnceLock::new() }
     }
 
     /// What the manifest says.
@@ -127,6 +129,15 @@ impl StoreFile {
             access.cache.insert_head(self.meta.id, index, head);
         }
         Ok(Some(Arc::clone(head)))
+    }
+
+    /// Between which integers its values lie; found out when it is asked for first.
+    pub(crate) fn integers(&self, access: &ReadAccess) -> Result<&Integers> {
+        if let Some(known) = self.integers.get() {
+            return Ok(known);
+        }
+        let found = Integers::of_file(self, access)?;
+        Ok(self.integers.get_or_init(|| found))
     }
 
     /// The cells of one part of a row group, from the cache or from storage.

@@ -12,8 +12,8 @@ use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::read::{
-    self, Boundary, CellScan, FamilyInput, Keep, ReadAccess, ReadCounters, RegionInput, Rules, Segment,
-    SourceMaker, StoreFile,
+    self, Boundary, CellScan, FamilyInput, Integers, Keep, ReadAccess, ReadCounters, RegionInput, Rules,
+    Segment, SourceMaker, StoreFile,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
 
@@ -162,6 +162,17 @@ pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<O
         rows += files.iter().map(|file| file.meta().rows).sum::<u64>();
     }
     Ok(Some(rows))
+}
+
+pub(crate) fn integers(shared: &Shared, version: &Version, table: TableId) -> Result<Integers> {
+    let access = access(shared, Keep::Stored);
+    let mut all = Integers::default();
+    for region in &version.table(table)?.regions {
+        for (_, file) in region.all_files() {
+            all.add(file.integers(&access)?);
+        }
+    }
+    Ok(all)
 }
 
 pub(crate) fn segments(

@@ -18,7 +18,7 @@ fn leaf(table: &str, key: &[&str], all_rows: f64, rows: f64) -> Leaf {
         .and_then(LogicalPlanBuilder::build)
         .unwrap();
     let key = key.iter().map(|name| column(table, name)).collect();
-    Leaf { plan: Arc::<LogicalPlan>::new(plan), estimate: Estimate { rows, all_rows, key } }
+    Leaf { plan: Arc::<LogicalPlan>::new(plan), estimate: Estimate { rows, all_rows, key, facts: vec![] } }
 }
 
 /// As in "the sales of a nation's customers by that nation's suppliers".
