@@ -235,13 +235,17 @@ def measure(options, work: Path) -> list[Row]:
     return table
 
 
-def conditions(options) -> str:
+def machine() -> str:
+    """When and where: the end of a page's first sentence."""
     processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     return (
-        f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs; "
         f"{time.strftime('%Y-%m-%d')}, {processor[1] if processor else platform.machine()}, "
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}."
     )
+
+
+def conditions(options) -> str:
+    return f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs; {machine()}"
 
 
 def head(options) -> list[str]:
@@ -267,24 +271,40 @@ def notes(page: Path) -> str:
     return before[at:] if at >= 0 else ""
 
 
-def main(description: str, measure, head, name: str):
-    """A page of what `measure` finds, in a directory of its own for the data of `name`."""
+def parser(description: str) -> argparse.ArgumentParser:
+    """What every comparison is told."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--basalt", type=Path, required=True, help="the program")
-    parser.add_argument("--sf", type=float, default=1.0, help="scale factor of TPC-H")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--work", type=Path, help="directory for data and databases; they are removed first")
+    parser.add_argument("--work", type=Path, help="directory for data and databases; the latter are removed first")
     parser.add_argument("--out", type=Path, help="write the table there, too; what the page has below its first `## ` stays")
-    options = parser.parse_args()
+    return parser
+
+
+def directory(options, name: str) -> Path:
+    """Where data and databases go."""
     cache = Path(os.environ.get("BASALT_CACHE") or Path.home() / ".cache" / "basalt")
-    work = options.work or cache / f"{name}-sf{options.sf:g}"
+    work = options.work or cache / name
     work.mkdir(parents=True, exist_ok=True)
-    text = report(head(options), measure(options, work))
-    print(text)
+    return work
+
+
+def write(options, text: str):
+    """Writes the page, if one is wanted."""
     if options.out:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(text + notes(options.out))
+
+
+def main(description: str, measure, head, name: str):
+    """A page of what `measure` finds over TPC-H, in a directory of its own for the data of `name`."""
+    arguments = parser(description)
+    arguments.add_argument("--sf", type=float, default=1.0, help="scale factor of TPC-H")
+    options = arguments.parse_args()
+    text = report(head(options), measure(options, directory(options, f"{name}-sf{options.sf:g}")))
+    print(text)
+    write(options, text)
 
 
 if __name__ == "__main__":

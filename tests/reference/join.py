@@ -9,12 +9,7 @@ the median counts. The peak memory is that of the process, its start and its rea
 that of the Python process that starts both.
 """
 
-import argparse
-import os
-import platform
-import re
 import sys
-import time
 from pathlib import Path
 
 import compare
@@ -69,13 +64,11 @@ def measure(options, work: Path) -> list[str]:
 
 
 def report(options, lines: list[str]) -> str:
-    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     head = [
         "# Joins: DuckDB and Basalt side by side",
         "",
         f"Two sides of 2^n rows, each row with one of the other side; {options.threads} threads, median of {options.runs} runs; "
-        f"{time.strftime('%Y-%m-%d')}, {processor[1] if processor else platform.machine()}, "
-        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}.",
+        + compare.machine(),
         "Made by `make bench-join`; how it is measured: `tests/reference/join.py`.",
         "A ratio of 2 means that Basalt takes twice the time or space.",
         "",
@@ -86,23 +79,12 @@ def report(options, lines: list[str]) -> str:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--basalt", type=Path, required=True, help="the program")
+    parser = compare.parser(__doc__)
     parser.add_argument("--keys-max", type=int, default=24, help="as a power of two, from 10 on")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--work", type=Path, help="directory for data and databases; the latter are removed first")
-    parser.add_argument("--out", type=Path, help="write the table there, too; what the page has below its first `## ` stays")
     options = parser.parse_args()
     if options.keys_max < POWERS_FROM:
         parser.error(f"--keys-max is {options.keys_max}; it must be {POWERS_FROM} or more")
-    cache = Path(os.environ.get("BASALT_CACHE") or Path.home() / ".cache" / "basalt")
-    work = options.work or cache / "bench-join"
-    work.mkdir(parents=True, exist_ok=True)
-    text = report(options, measure(options, work))
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + compare.notes(options.out))
+    compare.write(options, report(options, measure(options, compare.directory(options, "bench-join"))))
 
 
 if __name__ == "__main__":

@@ -70,19 +70,61 @@ impl Predicate {
         Self::Within(column, vec![ValueRange::ALL])
     }
 
-    /// Both hold.
+    /// Both hold. Two bounds of one column become one range.
     pub fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::All(mut all), Self::All(more)) => {
-                all.extend(more);
-                Self::All(all)
+        let mut all = match self {
+            Self::All(all) => all,
+            one => vec![one],
+        };
+        let more = match other {
+            Self::All(more) => more,
+            one => vec![one],
+        };
+        for part in more {
+            if !all.iter_mut().any(|known| known.narrow(&part)) {
+                all.push(part);
             }
-            (Self::All(mut all), one) | (one, Self::All(mut all)) => {
-                all.push(one);
-                Self::All(all)
-            }
-            (one, other) => Self::All(vec![one, other]),
         }
+        if all.len() == 1 { all.remove(0) } else { Self::All(all) }
+    }
+
+    /// One of them holds. Ranges of one column become one list.
+    pub fn or(self, other: Self) -> Self {
+        let mut any = match self {
+            Self::Any(any) => any,
+            one => vec![one],
+        };
+        let more = match other {
+            Self::Any(more) => more,
+            one => vec![one],
+        };
+        for part in more {
+            let known = any.iter_mut().find_map(|known| match (known, &part) {
+                (Self::Within(column, ranges), Self::Within(of, _)) if column == of => Some(ranges),
+                _ => None,
+            });
+            match (known, part) {
+                (Some(ranges), Self::Within(_, more)) => ranges.extend(more),
+                (_, part) => any.push(part),
+            }
+        }
+        if any.len() == 1 { any.remove(0) } else { Self::Any(any) }
+    }
+
+    /// Takes in the other bound of the same column; false if that is not what it is.
+    fn narrow(&mut self, other: &Self) -> bool {
+        let (Self::Within(column, known), Self::Within(of, more)) = (self, other) else { return false };
+        let ([known], [more]) = (&mut known[..], &more[..]) else { return false };
+        let (low, high) = match (&known.low, &known.high, &more.low, &more.high) {
+            (_, Bound::Unbounded, Bound::Unbounded, high) => (&known.low, high),
+            (Bound::Unbounded, _, low, Bound::Unbounded) => (low, &known.high),
+            _ => return false,
+        };
+        if column != of {
+            return false;
+        }
+        *known = ValueRange { low: low.clone(), high: high.clone() };
+        true
     }
 
     /// Hands every column that the predicate names to `f`, some repeatedly.
@@ -93,3 +135,6 @@ impl Predicate {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

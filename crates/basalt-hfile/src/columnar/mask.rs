@@ -49,6 +49,18 @@ impl Mask {
         Self(std::array::from_fn(|word| u64::from_le_bytes(words[word])))
     }
 
+    /// The positions of those numbers that this set has.
+    pub(super) fn of_members(&self, numbers: &[u32]) -> Self {
+        if self.0[1..].iter().all(|&word| word == 0) {
+            // One word is shifted in a register, which needs no look into memory.
+            let word = self.0[0];
+            return Self::of_tests(numbers.len(), |at| {
+                numbers[at] < 64 && (word >> (numbers[at] % 64)) & 1 == 1
+            });
+        }
+        Self::of_tests(numbers.len(), |at| self.has(numbers[at] as usize))
+    }
+
     /// Takes a row in, or out.
     pub(super) fn set(&mut self, row: usize, has: bool) {
         let (word, bit) = (row / 64, 1 << (row % 64));
@@ -140,6 +152,16 @@ impl Mask {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_found_in_one_word_and_in_many() {
+        let numbers: Vec<u32> = (0..1000).map(|i| i * 7 % 1024).collect();
+        for wanted in [vec![], vec![0], vec![3, 63], vec![64], vec![1, 500, 1023]] {
+            let set = Mask::of_tests(VECTOR, |at| wanted.contains(&at));
+            let expected = Mask::of_tests(numbers.len(), |at| wanted.contains(&(numbers[at] as usize)));
+            assert_eq!(set.of_members(&numbers), expected, "{wanted:?}");
+        }
+    }
 
     #[test]
     fn ranges_and_rows_are_each_others_inverse() {

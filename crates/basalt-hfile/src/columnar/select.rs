@@ -372,8 +372,7 @@ impl Test {
             (Self::Ints(set), VectorValues::Wide(values)) => set.of_wide(values),
             (Self::Texts(set), VectorValues::Texts(values)) => set.of(values),
             (Self::Texts(set), VectorValues::Codes(dictionary, codes)) if dictionary.len() <= VECTOR => {
-                let wanted = set.of(&dictionary.strings());
-                Mask::of_tests(codes.len(), |at| wanted.has(codes[at] as usize))
+                set.of(&dictionary.strings()).of_members(codes)
             }
             (Self::Texts(set), VectorValues::Codes(dictionary, codes)) => {
                 set.of(&dictionary.strings_of(codes))

@@ -102,9 +102,9 @@ impl Compiler<'_> {
         let (left, right) = (binary.left(), binary.right());
         let op = *binary.op();
         if matches!(op, Operator::And | Operator::Or) {
-            let parts = vec![self.condition(left, negated), self.condition(right, negated)];
+            let (left, right) = (self.condition(left, negated), self.condition(right, negated));
             let conjunction = (op == Operator::And) != negated;
-            return Some(if conjunction { all(parts) } else { Predicate::Any(parts) });
+            return Some(if conjunction { left.and(right) } else { left.or(right) });
         }
         let op = if negated { op.negate()? } else { op };
         let (column, op, literal) = match (self.column(left), self.column(right)) {
