@@ -394,6 +394,12 @@ pub(crate) struct ServeArgs {
     /// Also answer, read-only, what clients ask ZooKeeper, on this port; 0 for any that is free.
     #[arg(long, value_name = "PORT")]
     pub(crate) zookeeper_port: Option<u16>,
+    /// Milliseconds after which a scanner that nobody asks for is closed.
+    #[arg(long, value_name = "MS", default_value_t = 60_000)]
+    pub(crate) lease_ms: u64,
+    /// Microseconds that a thread stays awake for the next call of a client whose calls follow each other closely; 0 for never.
+    #[arg(long, value_name = "US", default_value_t = 200)]
+    pub(crate) look_us: u64,
     /// Write the address to this file once clients can connect.
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,

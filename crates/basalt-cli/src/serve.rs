@@ -29,6 +29,8 @@ pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
         port: args.port,
         zookeeper_port: args.zookeeper_port,
         threads: shared.threads.map(usize::from),
+        lease_ms: args.lease_ms,
+        look_us: args.look_us,
         ..ServerOptions::default()
     };
     let server = Server::start(db.clone(), options).map_err(Failure::database)?;

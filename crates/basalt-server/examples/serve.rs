@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `basalt serve` without the rest of the program, for tests of the server that need not wait for the SQL engine to be compiled:
-//! `serve serve DB --port N --zookeeper-port N --ready-file FILE`, ended by SIGTERM. No help, no defaults.
+//! `serve serve DB --port N --zookeeper-port N --ready-file FILE [--lease-ms N] [--look-us N]`, ended by SIGTERM. No help.
 
 use std::path::Path;
 
@@ -15,10 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         arguments.get(at + 1).map(String::as_str)
     };
     let db = Database::open(Path::new(value("serve").ok_or("no DB")?), OpenOptions::create())?;
+    let defaults = ServerOptions::default();
     let options = ServerOptions {
         port: value("--port").ok_or("no --port")?.parse()?,
         zookeeper_port: value("--zookeeper-port").map(str::parse).transpose()?,
-        ..ServerOptions::default()
+        lease_ms: value("--lease-ms").map_or(Ok(defaults.lease_ms), str::parse)?,
+        look_us: value("--look-us").map_or(Ok(defaults.look_us), str::parse)?,
+        ..defaults
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let server = Server::start(db.clone(), options)?;

@@ -11,6 +11,8 @@
 
 mod calls;
 mod output;
+mod pace;
+mod socket;
 
 use std::io;
 use std::sync::Arc;
@@ -21,9 +23,7 @@ use basalt_wire::preamble::{HEADER_LEN_MAX, PREAMBLE_LEN, Preamble, SWITCH_TO_SI
 use basalt_wire::{Exception, Response, exception, pb};
 use bytes::{Buf, Bytes, BytesMut};
 use prost::Message;
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio::net::tcp::ReadHalf;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -32,6 +32,8 @@ use crate::node::Node;
 use calls::Calls;
 pub(crate) use calls::{REQUEST_BYTES, SHARE};
 use output::Output;
+pub(crate) use pace::Awake;
+use socket::Socket;
 
 /// A peer that neither sends the rest of a message nor takes an answer for so long is given up.
 const STALL: Duration = Duration::from_secs(60);
@@ -53,89 +55,102 @@ impl From<io::Error> for End {
     }
 }
 
-pub(crate) async fn serve(mut stream: TcpStream, node: &Arc<Node>, mut stopped: watch::Receiver<bool>) {
-    let (reader, writer) = stream.split();
-    let mut input = Input { reader, buffer: BytesMut::new() };
-    let mut output = Output::new(writer);
+pub(crate) async fn serve(stream: TcpStream, node: &Arc<Node>, mut stopped: watch::Receiver<bool>) {
+    let mut socket = Socket::new(stream);
+    let mut input = Input::default();
+    let mut output = Output::default();
     let opening = tokio::select! {
-        opening = timeout(STALL, open(&mut input, &mut output, node)) => opening,
+        opening = timeout(STALL, open(&mut socket, &mut input, &mut output, node)) => opening,
         _ = stopped.changed() => return,
     };
     let context = match opening {
         Ok(Ok(Some(context))) => context,
         Ok(Err(End::Refused(exception))) => {
             output.push(&Response::failure(PREAMBLE_CALL, &exception));
-            let _ = timeout(STALL, output.send()).await;
+            let _ = timeout(STALL, output.send(&mut socket)).await;
             return;
         }
         Ok(Ok(None) | Err(End::Gone)) | Err(_) => return,
     };
     let mut calls = Calls::new(Arc::clone(node), context);
     tokio::select! {
-        end = calls.run(&mut input, &mut output) => {
+        end = calls.run(&mut socket, &mut input, &mut output) => {
             if let End::Refused(exception) = end {
                 output.push(&Response::failure(PREAMBLE_CALL, &exception));
             }
         }
         _ = stopped.changed() => {}
     }
-    calls.finish(&mut output).await;
+    calls.finish(&mut socket, &mut output).await;
 }
 
 /// What comes in.
-struct Input<'a> {
-    reader: ReadHalf<'a>,
+#[derive(Default)]
+struct Input {
     buffer: BytesMut,
 }
 
-impl Input<'_> {
-    /// Reads what is there, or waits for it; `wanted`: how many bytes are known to follow.
-    async fn read(&mut self, wanted: usize) -> Result<(), End> {
+impl Input {
+    /// Reads what is there, or sleeps until something is; `wanted`: how many bytes are known to follow.
+    async fn read(&mut self, socket: &Socket, wanted: usize) -> Result<(), End> {
         // Never more at once than a peer has shown to send.
         self.buffer.reserve(wanted.clamp(READ_BYTES_MIN, READ_BYTES_MAX));
-        match self.reader.read_buf(&mut self.buffer).await? {
+        match socket.read(&mut self.buffer).await? {
             0 => Err(End::Gone),
             _ => Ok(()),
         }
     }
 
-    async fn take(&mut self, len: usize) -> Result<Bytes, End> {
+    /// Looks for something to read, for so long; false if nothing came.
+    fn look(&mut self, socket: &mut Socket, limit: Duration) -> Result<bool, End> {
+        match socket.look(&mut self.buffer, limit)? {
+            Some(0) => Err(End::Gone),
+            read => Ok(read.is_some()),
+        }
+    }
+
+    async fn take(&mut self, socket: &Socket, len: usize) -> Result<Bytes, End> {
         while self.buffer.len() < len {
-            self.read(0).await?;
+            self.read(socket, 0).await?;
         }
         Ok(self.buffer.split_to(len).freeze())
     }
 }
 
 /// Everything before the first call; `None` if the connection was only asked for the registry.
-async fn open(input: &mut Input<'_>, output: &mut Output<'_>, node: &Node) -> Result<Option<Context>, End> {
+async fn open(
+    socket: &mut Socket,
+    input: &mut Input,
+    output: &mut Output,
+    node: &Node,
+) -> Result<Option<Context>, End> {
     loop {
-        let bytes = input.take(PREAMBLE_LEN).await?;
+        let bytes = input.take(socket, PREAMBLE_LEN).await?;
         let bytes = <[u8; PREAMBLE_LEN]>::try_from(&bytes[..]).expect("taken with this length");
         match Preamble::decode(bytes).map_err(End::Refused)? {
             Preamble::Simple => break,
             Preamble::Sasl => {
                 output.push_bytes(&SWITCH_TO_SIMPLE);
-                output.send().await?;
-                let len = input.take(4).await?.get_u32();
-                input.take(checked_len(len)?).await?;
+                output.send(socket).await?;
+                let len = input.take(socket, 4).await?.get_u32();
+                input.take(socket, checked_len(len)?).await?;
                 break;
             }
             Preamble::Registry => {
                 let answer = pb::GetConnectionRegistryResponse { cluster_id: node.cluster_id.clone() };
                 output.push(&Response::answer(PREAMBLE_CALL, &answer, Bytes::new()));
-                output.send().await?;
+                output.send(socket).await?;
                 return Ok(None);
             }
             Preamble::Security => {
                 let refused = Exception::new(exception::SECURITY_NOT_ENABLED, "this server has no principal");
                 output.push(&Response::failure(PREAMBLE_CALL, &refused));
-                output.send().await?;
+                output.send(socket).await?;
             }
         }
     }
-    let len = input.take(4).await?.get_u32();
-    let header = input.take(checked_len(len)?).await?;
+    let len = input.take(socket, 4).await?.get_u32();
+    let header = input.take(socket, checked_len(len)?).await?;
     let header = pb::ConnectionHeader::decode(header).map_err(|error| {
         let message = format!("the connection header cannot be read: {error}");
         End::Refused(Exception::new(exception::FATAL_CONNECTION, message))

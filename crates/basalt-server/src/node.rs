@@ -4,13 +4,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 use basalt_store::Database;
 use basalt_wire::names::ServerName;
 use tokio::sync::Semaphore;
 
 use crate::compactions::Compactions;
-use crate::connection::{REQUEST_BYTES, SHARE};
+use crate::connection::{Awake, REQUEST_BYTES, SHARE};
 use crate::master::procedures::Procedures;
 use crate::master::switches::Switches;
 use crate::nonces::Nonces;
@@ -31,6 +32,7 @@ pub(crate) struct Node {
     pub(crate) compactions: Compactions,
     /// Shares of the memory for requests.
     pub(crate) request_shares: Arc<Semaphore>,
+    pub(crate) awake: Arc<Awake>,
     connections: AtomicUsize,
     pub(crate) reads: AtomicU64,
     pub(crate) writes: AtomicU64,
@@ -63,6 +65,7 @@ impl Drop for OpenConnection<'_> {
 impl Node {
     pub(crate) fn new(db: Database, address: SocketAddr, options: &ServerOptions) -> Self {
         let start_code = u64::try_from(db.now_ms()).unwrap_or(1).max(1);
+        let workers = options.threads.unwrap_or_else(cores);
         let name = ServerName { host: address.ip().to_string(), port: address.port(), start_code };
         Self {
             cluster_id: cluster_id(db.identity()),
@@ -74,11 +77,12 @@ impl Node {
             switches: Switches::default(),
             compactions: Compactions::default(),
             request_shares: Arc::new(Semaphore::new(REQUEST_BYTES / SHARE)),
+            awake: Awake::new(workers, Duration::from_micros(options.look_us)),
             connections: AtomicUsize::new(0),
             reads: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            helpers: AtomicUsize::new(options.threads.unwrap_or_else(cores).saturating_sub(1)),
+            helpers: AtomicUsize::new(workers.saturating_sub(1)),
             db,
         }
     }

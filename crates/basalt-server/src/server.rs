@@ -36,6 +36,10 @@ pub struct ServerOptions {
     /// Memory for answers of scans that are prepared ahead, in bytes, over all scanners. Default 128 MiB. Beyond it scans are
     /// answered one call at a time.
     pub read_ahead_bytes: u64,
+    /// How long a thread stays awake for the next call of a connection whose calls follow each other within this time, in microseconds;
+    /// 0 for never. Default 200. More serves slower clients sooner, and costs a core that much longer when they stop asking; at
+    /// most every second worker thread stays awake.
+    pub look_us: u64,
     /// Connections, at most; more are closed at once. Default 4096.
     pub connections_max: usize,
 }
@@ -48,6 +52,7 @@ impl Default for ServerOptions {
             threads: None,
             lease_ms: 60_000,
             read_ahead_bytes: 128 << 20,
+            look_us: 200,
             connections_max: 4096,
         }
     }

@@ -39,6 +39,8 @@ const AHEAD_BYTES_MIN: usize = 256 << 10;
 const AHEAD_ANSWERS: usize = 4;
 /// How long a call may read before it leaves the thread of its connection.
 const READ_AT_ONCE: Duration = Duration::from_micros(500);
+/// How long answers are prepared on the thread of the connection, once one is sent: another thread would have to be woken.
+const AHEAD_AT_ONCE: Duration = Duration::from_micros(200);
 
 /// What became of a call when it was begun.
 pub(crate) enum Begun {
@@ -68,9 +70,15 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
+    /// Prepares some of them, for a short time; gives back what is left to do.
+    pub(crate) fn begin(self) -> Option<Self> {
+        let done = self.scanner.read_ahead(&self.goal, Some(Instant::now() + AHEAD_AT_ONCE));
+        (!done).then_some(self)
+    }
+
     /// Prepares them. Takes a while.
     pub(crate) fn read(self) {
-        self.scanner.read_ahead(&self.goal);
+        self.scanner.read_ahead(&self.goal, None);
     }
 }
 

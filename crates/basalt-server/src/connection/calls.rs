@@ -13,7 +13,8 @@ use basalt_wire::{Exception, Request, exception};
 use bytes::{Buf, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::{End, Input, Output, READ_BYTES_MAX, STALL};
+use super::pace::Pace;
+use super::{End, Input, Output, READ_BYTES_MAX, STALL, Socket};
 use crate::call::{self, Answer, Begun, Context};
 use crate::client::scan::ReadAhead;
 use crate::node::Node;
@@ -46,6 +47,9 @@ pub(super) struct Calls {
     apart: u32,
     /// What to do once the answers are sent.
     ahead: Vec<ReadAhead>,
+    pace: Pace,
+    /// When others could have their turn last.
+    yielded: Instant,
     sender: mpsc::UnboundedSender<Answer>,
     answers: mpsc::UnboundedReceiver<Answer>,
 }
@@ -75,6 +79,8 @@ impl Calls {
     pub(super) fn new(node: Arc<Node>, context: Context) -> Self {
         let (sender, answers) = mpsc::unbounded_channel();
         Self {
+            pace: Pace::new(Arc::clone(&node.awake)),
+            yielded: Instant::now(),
             node,
             context: Arc::new(context),
             arriving: None,
@@ -88,46 +94,72 @@ impl Calls {
     }
 
     /// Reads, makes and answers calls until the connection ends.
-    pub(super) async fn run(&mut self, input: &mut Input<'_>, output: &mut Output<'_>) -> End {
+    pub(super) async fn run(&mut self, socket: &mut Socket, input: &mut Input, output: &mut Output) -> End {
         loop {
-            if let Err(end) = self.turn(input, output).await {
+            if let Err(end) = self.turn(socket, input, output).await {
                 return end;
             }
         }
     }
 
     /// Sends the answers of the calls that are being made.
-    pub(super) async fn finish(&mut self, output: &mut Output<'_>) {
+    pub(super) async fn finish(&mut self, socket: &mut Socket, output: &mut Output) {
         loop {
             self.collect(output);
-            let sent = output.send_now();
+            let sent = socket.watch().and_then(|()| output.send_now(socket));
             if sent.is_err() || self.in_flight == 0 && output.len() == 0 {
                 return;
             }
             tokio::select! {
                 Some(answer) = self.answers.recv() => self.done(answer, output),
-                _ = output.writable(), if output.len() > 0 => {}
+                _ = socket.writable(), if output.len() > 0 => {}
                 () = tokio::time::sleep(STALL), if output.len() > 0 => return,
             }
         }
     }
 
-    async fn turn(&mut self, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), End> {
+    async fn turn(&mut self, socket: &mut Socket, input: &mut Input, output: &mut Output) -> Result<(), End> {
         self.collect(output);
-        let more = self.make_calls(input, output)?;
-        output.send_now()?;
-        for ahead in self.ahead.drain(..) {
-            tokio::task::spawn_blocking(move || ahead.read());
-        }
-        if more && self.may_begin(output) {
+        let more = self.make_calls(input, output)? && self.may_begin(output);
+        output.send_now(socket)?;
+        self.read_ahead(more);
+        if more || self.yielded.elapsed() >= TURN {
             tokio::task::yield_now().await;
+            self.yielded = Instant::now();
+        }
+        if more || self.look(socket, input, output)? {
             return Ok(());
         }
-        self.wait(input, output).await
+        socket.watch()?;
+        self.wait(socket, input, output).await
+    }
+
+    /// Prepares the next answers of scans: what takes long, or if there is `more` to do, on threads.
+    fn read_ahead(&mut self, more: bool) {
+        for ahead in self.ahead.drain(..) {
+            let rest = if more { Some(ahead) } else { ahead.begin() };
+            if let Some(rest) = rest {
+                tokio::task::spawn_blocking(move || rest.read());
+            }
+        }
+    }
+
+    /// Stays awake for the next call, if it is to be expected soon and nothing else is; false if none came.
+    fn look(&mut self, socket: &mut Socket, input: &mut Input, output: &Output) -> Result<bool, End> {
+        if self.in_flight > 0 || self.lacking > 0 || output.len() > 0 {
+            return Ok(false);
+        }
+        let Some(permit) = self.pace.stays_awake() else { return Ok(false) };
+        let came = input.look(socket, permit.limit())?;
+        drop(permit);
+        if !came {
+            self.pace.missed();
+        }
+        Ok(came)
     }
 
     /// Makes calls that have arrived, for a while. True if there may be more of them.
-    fn make_calls(&mut self, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<bool, End> {
+    fn make_calls(&mut self, input: &mut Input, output: &mut Output) -> Result<bool, End> {
         let began = Instant::now();
         while self.may_begin(output) {
             let Some((request, share)) = self.take_request(input)? else { return Ok(false) };
@@ -139,11 +171,11 @@ impl Calls {
         Ok(true)
     }
 
-    fn may_begin(&self, output: &Output<'_>) -> bool {
+    fn may_begin(&self, output: &Output) -> bool {
         self.in_flight < CALLS_MAX && output.len() <= QUEUED_BYTES_MAX
     }
 
-    fn make(&mut self, request: Request, share: Option<OwnedSemaphorePermit>, output: &mut Output<'_>) {
+    fn make(&mut self, request: Request, share: Option<OwnedSemaphorePermit>, output: &mut Output) {
         let apart = self.apart > 0;
         self.apart = self.apart.saturating_sub(1);
         let began = Instant::now();
@@ -173,13 +205,13 @@ impl Calls {
     }
 
     /// Takes the answers that threads have ready.
-    fn collect(&mut self, output: &mut Output<'_>) {
+    fn collect(&mut self, output: &mut Output) {
         while let Ok(answer) = self.answers.try_recv() {
             self.done(answer, output);
         }
     }
 
-    fn done(&mut self, answer: Answer, output: &mut Output<'_>) {
+    fn done(&mut self, answer: Answer, output: &mut Output) {
         self.in_flight -= 1;
         output.push(&answer.response);
     }
@@ -187,7 +219,7 @@ impl Calls {
     /// The next request, with its share of the memory for requests, if it has arrived.
     fn take_request(
         &mut self,
-        input: &mut Input<'_>,
+        input: &mut Input,
     ) -> Result<Option<(Request, Option<OwnedSemaphorePermit>)>, End> {
         let arriving = match &mut self.arriving {
             Some(arriving) => arriving,
@@ -219,17 +251,21 @@ impl Calls {
     }
 
     /// Waits until there is something to do.
-    async fn wait(&mut self, input: &mut Input<'_>, output: &mut Output<'_>) -> Result<(), End> {
+    async fn wait(&mut self, socket: &Socket, input: &mut Input, output: &mut Output) -> Result<(), End> {
         let reads = self.lacking == 0 && self.may_begin(output);
         let wanted =
             self.arriving.as_ref().map_or(0, |arriving| arriving.len - input.buffer.len().min(arriving.len));
         let in_message = self.arriving.is_some() || !input.buffer.is_empty();
         let stalls = output.len() > 0 || self.lacking > 0 || reads && in_message;
         let shares = Arc::clone(&self.node.request_shares);
+        let began = Instant::now();
         tokio::select! {
             Some(answer) = self.answers.recv() => self.done(answer, output),
-            read = input.read(wanted), if reads => read?,
-            writable = output.writable(), if output.len() > 0 => writable?,
+            read = input.read(socket, wanted), if reads => {
+                read?;
+                self.pace.came(began.elapsed());
+            }
+            writable = socket.writable(), if output.len() > 0 => writable?,
             share = shares.acquire_many_owned(self.lacking as u32), if self.lacking > 0 => {
                 let share = share.map_err(|_| End::Gone)?;
                 self.arriving.as_mut().expect("what lacks a share is arriving").add(share);
@@ -237,6 +273,7 @@ impl Calls {
             }
             () = tokio::time::sleep(STALL), if stalls => return Err(self.stalled()),
         }
+        self.yielded = Instant::now();
         Ok(())
     }
 

@@ -6,7 +6,8 @@ use std::io::{self, IoSlice};
 
 use basalt_wire::Response;
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::net::tcp::WriteHalf;
+
+use super::socket::Socket;
 
 /// Cells below this size are copied.
 const COPIED_BYTES: usize = 16 << 10;
@@ -16,19 +17,15 @@ const KEPT_BYTES: usize = 256 << 10;
 const SLICES: usize = 16;
 
 /// See the module.
-pub(super) struct Output<'a> {
-    writer: WriteHalf<'a>,
+#[derive(Default)]
+pub(super) struct Output {
     /// In the order in which they are sent, before `last`.
     chunks: VecDeque<Bytes>,
     last: BytesMut,
     len: usize,
 }
 
-impl<'a> Output<'a> {
-    pub(super) fn new(writer: WriteHalf<'a>) -> Self {
-        Self { writer, chunks: VecDeque::new(), last: BytesMut::new(), len: 0 }
-    }
-
+impl Output {
     /// Bytes that wait.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -51,12 +48,12 @@ impl<'a> Output<'a> {
     }
 
     /// Sends what the peer takes without waiting.
-    pub(super) fn send_now(&mut self) -> io::Result<()> {
+    pub(super) fn send_now(&mut self, socket: &mut Socket) -> io::Result<()> {
         while self.len > 0 {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let parts = self.chunks.iter().map(|chunk| &chunk[..]).chain([&self.last[..]]);
             slices.iter_mut().zip(parts).for_each(|(slice, part)| *slice = IoSlice::new(part));
-            match self.writer.try_write_vectored(&slices) {
+            match socket.try_write(&slices) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(sent) => self.drop_sent(sent),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -67,18 +64,13 @@ impl<'a> Output<'a> {
     }
 
     /// Sends all of it.
-    pub(super) async fn send(&mut self) -> io::Result<()> {
-        self.send_now()?;
+    pub(super) async fn send(&mut self, socket: &mut Socket) -> io::Result<()> {
+        self.send_now(socket)?;
         while self.len > 0 {
-            self.writable().await?;
-            self.send_now()?;
+            socket.writable().await?;
+            self.send_now(socket)?;
         }
         Ok(())
-    }
-
-    /// Waits until the peer may take more.
-    pub(super) async fn writable(&self) -> io::Result<()> {
-        self.writer.writable().await
     }
 
     fn drop_sent(&mut self, mut sent: usize) {

@@ -232,15 +232,20 @@ impl Scanner {
         }
     }
 
-    /// Reads until the goal is reached, as long as nobody else does, there is memory for it, and the scan is open.
-    pub(crate) fn read_ahead(self: &Arc<Self>, goal: &Goal) {
+    /// Reads until the goal is reached, as long as nobody else does, there is memory for it, and the scan is open; with `until`, not longer than
+    /// that. False if that is why it ended.
+    pub(crate) fn read_ahead(self: &Arc<Self>, goal: &Goal, until: Option<Instant>) -> bool {
+        let stop = [until, goal.deadline].into_iter().flatten().min();
         loop {
             let front = self.front.lock();
             let idle = !front.reading && front.failed.is_none() && front.ahead.has_room();
             if !idle || front.reaches(goal) || has_passed(goal.deadline) || Arc::strong_count(self) == 1 {
-                return;
+                return true;
             }
-            self.read(front, goal, goal.deadline);
+            if has_passed(until) {
+                return false;
+            }
+            self.read(front, goal, stop);
         }
     }
 

@@ -89,6 +89,34 @@ fn pipelined_calls() {
     }
 }
 
+/// The server stays awake for calls that follow closely, and sleeps else: at every change between the two each call is answered.
+#[test]
+fn calls_at_any_pace() {
+    let served = serve(ServerOptions { look_us: 100, ..ServerOptions::default() });
+    let regions = served.table(&[]);
+    served.client("ClientService").put(&regions[0], "a", b"1").unwrap();
+    std::thread::scope(|scope| {
+        for number in 1..=3_u64 {
+            let (served, home) = (&served, &regions[0]);
+            scope.spawn(move || {
+                let mut client = served.client("ClientService");
+                client.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let mut state = number;
+                for call in 0..10_000 {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    // Most calls follow at once, so that the server stays awake; then one comes about when it goes to sleep.
+                    let pause = Duration::from_micros(if call % 20 == 19 { (state >> 33) % 200 } else { 0 });
+                    let until = Instant::now() + pause;
+                    while Instant::now() < until {
+                        std::hint::spin_loop();
+                    }
+                    assert_eq!(client.get(home, "a"), Ok(Some(Bytes::from_static(b"1"))), "call {call}");
+                }
+            });
+        }
+    });
+}
+
 /// A client that asks and does not read is not read from any more; others go on, and what waits for it is bounded.
 #[test]
 fn a_slow_reader_is_held_back() {
