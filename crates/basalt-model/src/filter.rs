@@ -161,6 +161,11 @@ pub enum Filter {
     },
     /// The first cell of each row.
     FirstKeyOnly,
+    /// The cells of each row up to the first with one of these qualifiers; all if there is none.
+    UpToQualifier {
+        /// The qualifiers.
+        qualifiers: Vec<Bytes>,
+    },
     /// Cells without their values.
     KeyOnly {
         /// The value becomes its length, a big-endian 32-bit number.

@@ -177,6 +177,11 @@ impl TableDescriptor {
         self
     }
 
+    /// False if HBase's attribute COMPACTION_ENABLED says that store files stay as they are.
+    pub fn compaction_enabled(&self) -> bool {
+        !self.attributes.get("COMPACTION_ENABLED").is_some_and(|value| value.eq_ignore_ascii_case("false"))
+    }
+
     /// The durability of writes that ask for none: HBase's attribute DURABILITY, else that of Phoenix's DISABLE_WAL.
     pub fn durability(&self) -> Durability {
         let asked = self.attributes.get("DURABILITY").and_then(|name| Durability::from_name(name));

@@ -60,6 +60,9 @@ pub(crate) fn comparator(message: pb::Comparator) -> Result<Comparator, Exceptio
             })?;
             Comparator::Long(i64::from_be_bytes(number))
         }
+        "BigDecimalComparator" => {
+            Comparator::Decimal(value(payload::<pb::BigDecimalComparator>(&class, bytes)?.comparable))
+        }
         "NullComparator" => Comparator::Null,
         "SubstringComparator" => {
             Comparator::Substring(payload::<pb::SubstringComparator>(&class, bytes)?.substr)

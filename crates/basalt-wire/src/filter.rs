@@ -86,6 +86,10 @@ fn plain(name: &str, class: &str, bytes: Option<Bytes>) -> Result<Filter, Except
             Filter::Page { rows: u64::try_from(rows).map_err(|_| negative(class, rows))? }
         }
         "FirstKeyOnlyFilter" => Filter::FirstKeyOnly,
+        "FirstKeyValueMatchingQualifiersFilter" => {
+            let message: pb::FirstKeyValueMatchingQualifiersFilter = payload(class, bytes)?;
+            Filter::UpToQualifier { qualifiers: message.qualifiers }
+        }
         "KeyOnlyFilter" => {
             Filter::KeyOnly { length_as_value: payload::<pb::KeyOnlyFilter>(class, bytes)?.len_as_val }
         }

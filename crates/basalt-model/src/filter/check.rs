@@ -101,6 +101,7 @@ fn check(filter: &Filter, depth: usize) -> Result<(), FilterError> {
         | Filter::ColumnCountGet { .. }
         | Filter::Page { .. }
         | Filter::FirstKeyOnly
+        | Filter::UpToQualifier { .. }
         | Filter::KeyOnly { .. }
         | Filter::Row { .. }
         | Filter::Family { .. }

@@ -27,6 +27,9 @@ pub enum Comparator {
     /// A big-endian 64-bit number with a sign. Values of any other length are an error once they are in a store
     /// file; before, their first eight bytes count, padded if there are fewer. So it is in HBase.
     Long(i64),
+    /// A decimal number as HBase's clients store them: a scale of four bytes, then the digits as a big-endian two's complement number, of
+    /// any length. Values of fewer than five bytes, or of more than 1,024, are an error.
+    Decimal(Bytes),
     /// Equal to nothing that is stored.
     Null,
     /// Equal if the stored text contains this one, in whatever case. Only with EQUAL and NOT_EQUAL.

@@ -129,11 +129,15 @@ impl Shared {
         }
     }
 
+    /// `None` if it is gone, or must not be compacted.
     fn family_place(&self, table: TableId, region: RegionId, family: &str) -> Option<FamilyPlace> {
         let version = self.version();
         let table = version.table(table).ok()?;
         // Markers must wait for the rows that they are for, see `crate::index`.
         if table.descriptor.index.as_ref().is_some_and(|index| index.state == IndexState::Building) {
+            return None;
+        }
+        if !table.descriptor.compaction_enabled() {
             return None;
         }
         let region = table.regions.iter().find(|known| known.id == region)?;

@@ -25,6 +25,7 @@ use crate::{Error, Result};
 
 mod column;
 mod compare;
+mod decimal;
 mod fuzzy;
 mod list;
 mod ranges;
@@ -61,6 +62,15 @@ pub enum FilterFault {
     /// A number was to be compared with something else.
     #[error("a comparator of 64-bit numbers met a value of {found} bytes; expected 8")]
     NotALong {
+        /// Length of the value.
+        found: usize,
+    },
+    /// A decimal number was to be compared with something else.
+    #[error(
+        "a comparator of decimal numbers met a value of {found} bytes; expected 5 to {}",
+        decimal::LEN_MAX
+    )]
+    NotADecimal {
         /// Length of the value.
         found: usize,
     },
@@ -193,6 +203,7 @@ fn build(filter: &Filter, reversed: bool, chance: &dyn Fn() -> u64) -> Result<Bo
         Filter::ColumnCountGet { limit } => Box::new(column::Count::new(*limit)),
         Filter::Page { rows } => Box::new(row::Page::new(*rows)),
         Filter::FirstKeyOnly => Box::new(column::First::default()),
+        Filter::UpToQualifier { qualifiers } => Box::new(column::UpTo::new(qualifiers)),
         Filter::KeyOnly { length_as_value } => Box::new(column::KeyOnly::new(*length_as_value)),
         Filter::InclusiveStop { row } => Box::new(row::InclusiveStop::new(row.clone(), reversed)),
         Filter::Timestamps { timestamps, can_hint } => Box::new(column::Times::new(timestamps, *can_hint)),

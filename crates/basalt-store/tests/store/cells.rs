@@ -138,6 +138,25 @@ fn a_marker_leaves_with_a_major_compaction_unless_an_older_scan_is_open() {
 }
 
 #[test]
+fn files_of_a_table_without_compactions_stay() {
+    let db = open(&SimStorage::new(1)).unwrap();
+    let mut off = descriptor("T", &["f"]);
+    off.attributes.insert("COMPACTION_ENABLED".to_owned(), "false".to_owned());
+    let id = db.create_table(off.clone()).unwrap();
+    let table = db.open_table(&off.name).unwrap();
+    for row in ["a", "b"] {
+        table.put(Put::new(row).add("f", "q", "v")).unwrap();
+        table.flush().unwrap();
+    }
+    table.major_compact().unwrap();
+    assert_eq!(db.stats(id).unwrap().files, 2);
+    off.attributes.clear();
+    db.alter_table(id, off).unwrap();
+    table.major_compact().unwrap();
+    assert_eq!(db.stats(id).unwrap().files, 1);
+}
+
+#[test]
 fn under_new_version_behavior_a_later_put_is_never_hidden() {
     let mut family = FamilyDescriptor::new("f");
     family.set("NEW_VERSION_BEHAVIOR", "true").unwrap();

@@ -2,6 +2,7 @@
 package basalt;
 
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -30,6 +31,7 @@ import org.apache.hadoop.hbase.client.RowMutations;
 import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.Table;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.filter.BigDecimalComparator;
 import org.apache.hadoop.hbase.filter.BinaryComparator;
 import org.apache.hadoop.hbase.filter.ColumnPrefixFilter;
 import org.apache.hadoop.hbase.filter.FilterList;
@@ -39,6 +41,7 @@ import org.apache.hadoop.hbase.filter.PrefixFilter;
 import org.apache.hadoop.hbase.filter.RegexStringComparator;
 import org.apache.hadoop.hbase.filter.RowFilter;
 import org.apache.hadoop.hbase.filter.SingleColumnValueFilter;
+import org.apache.hadoop.hbase.filter.ValueFilter;
 import org.apache.hadoop.hbase.util.Bytes;
 import org.apache.hadoop.hbase.util.VersionInfo;
 
@@ -361,7 +364,20 @@ public final class ClientCheck {
       same("first keys", true, count(table, new Scan().setFilter(new FirstKeyOnlyFilter())) > 1999);
       Get columns = new Get(Bytes.toBytes("c1")).setFilter(new ColumnPrefixFilter(Bytes.toBytes("nope")));
       same("get with filter", true, table.get(columns).isEmpty());
+      decimals(table);
     }
+  }
+
+  private void decimals(Table table) throws IOException {
+    Put put = new Put(Bytes.toBytes("decimal"));
+    for (String number : new String[] {"-3.5", "12.340", "700"}) {
+      put.addColumn(F, Bytes.toBytes(number), Bytes.toBytes(new BigDecimal(number)));
+    }
+    table.put(put);
+    Get get = new Get(put.getRow());
+    get.setFilter(new ValueFilter(CompareOperator.GREATER_OR_EQUAL, new BigDecimalComparator(new BigDecimal("12.34"))));
+    same("decimals", 2, table.get(get).size());
+    table.delete(new Delete(put.getRow()));
   }
 
   private void buffered() throws IOException {

@@ -213,6 +213,32 @@ impl CellFilter for First {
     }
 }
 
+/// The cells of each row up to the first with one of some qualifiers.
+pub(super) struct UpTo {
+    qualifiers: BTreeSet<Bytes>,
+    found: bool,
+}
+
+impl UpTo {
+    pub(super) fn new(qualifiers: &[Bytes]) -> Self {
+        Self { qualifiers: qualifiers.iter().cloned().collect(), found: false }
+    }
+}
+
+impl CellFilter for UpTo {
+    fn reset(&mut self) {
+        self.found = false;
+    }
+
+    fn check(&mut self, cell: &Seen<'_>) -> Result<Verdict> {
+        if self.found {
+            return Ok(Verdict::NextRow);
+        }
+        self.found = self.qualifiers.contains(cell.qualifier);
+        Ok(Verdict::Include)
+    }
+}
+
 /// Cells without their values.
 pub(super) struct KeyOnly {
     length_as_value: bool,

@@ -8,6 +8,7 @@ use basalt_model::CellRef;
 use basalt_model::filter::{BitOp, Comparator, CompareOp};
 use regex::{Regex, RegexBuilder};
 
+use super::decimal::Decimal;
 use super::{CellFilter, FilterFault, Seen, Verdict};
 use crate::{Error, Result};
 
@@ -21,14 +22,23 @@ pub(super) struct Comparison {
     /// Of a regular expression, or of a substring in lower case.
     pattern: Option<Regex>,
     lower_case: String,
+    decimal: Option<Decimal>,
 }
 
 impl Comparison {
     pub(super) fn new(op: CompareOp, comparator: &Comparator) -> Result<Self> {
-        let mut compiled =
-            Self { op, comparator: comparator.clone(), pattern: None, lower_case: String::new() };
+        let mut compiled = Self {
+            op,
+            comparator: comparator.clone(),
+            pattern: None,
+            lower_case: String::new(),
+            decimal: None,
+        };
         match comparator {
             Comparator::Regex(pattern) => compiled.pattern = Some(compile(pattern)?),
+            Comparator::Decimal(given) => {
+                compiled.decimal = Some(Decimal::decode(given).ok_or_else(|| not_a_decimal(given))?);
+            }
             Comparator::Substring(text) => compiled.lower_case = text.to_lowercase(),
             _ => {}
         }
@@ -64,6 +74,10 @@ impl Comparison {
                 let bytes = stored.try_into().map_err(|_| FilterFault::NotALong { found: stored.len() });
                 i64::from_be_bytes(bytes.map_err(Error::Filter)?).cmp(given)
             }
+            Comparator::Decimal(_) => {
+                let given = self.decimal.as_ref().expect("decoded by new");
+                Decimal::decode(stored).ok_or_else(|| not_a_decimal(stored))?.compare(given)
+            }
             Comparator::Null => Ordering::Less,
             Comparator::Substring(_) => equal_if(text(stored).to_lowercase().contains(&self.lower_case)),
             Comparator::Regex(_) => {
@@ -83,6 +97,10 @@ fn long_in_memory(value: &[u8]) -> [u8; 8] {
         *byte = *from;
     }
     bytes
+}
+
+fn not_a_decimal(value: &[u8]) -> Error {
+    Error::Filter(FilterFault::NotADecimal { found: value.len() })
 }
 
 fn text(stored: &[u8]) -> Cow<'_, str> {

@@ -103,6 +103,29 @@ fn a_number_must_have_eight_bytes_once_it_is_in_a_file() {
 }
 
 #[test]
+fn a_decimal_number_must_be_one_on_both_sides() {
+    let filter = |given: &'static [u8]| Filter::Value {
+        op: CompareOp::Less,
+        comparator: Comparator::Decimal(Bytes::from_static(given)),
+    };
+    assert!(compile(&filter(b"\0\0\0\x01"), false, &|| 7).is_err());
+    let mut filter = compiled(&filter(b"\0\0\0\0\x01"), false);
+    let error = filter.check(&Seen { cell: cell("r", "q", b"abc"), in_memory: false });
+    let error = error.expect_err("three bytes are no number").to_string();
+    assert_eq!(error, "a comparator of decimal numbers met a value of 3 bytes; expected 5 to 1024");
+}
+
+#[test]
+fn cells_up_to_a_qualifier() {
+    let mut filter = compiled(&Filter::UpToQualifier { qualifiers: vec!["b".into(), "c".into()] }, false);
+    for row in ["r", "s"] {
+        filter.reset();
+        let found = ["a", "b", "c"].map(|qualifier| verdict(&mut *filter, cell(row, qualifier, b"")));
+        assert_eq!(found, [Verdict::Include, Verdict::Include, Verdict::NextRow]);
+    }
+}
+
+#[test]
 fn comparators_compare_what_they_say() {
     let value = |comparator, op, stored: &[u8]| {
         let mut filter = compiled(&Filter::Value { op, comparator }, false);
@@ -120,6 +143,10 @@ fn comparators_compare_what_they_say() {
     assert!(value(Comparator::Regex("^h".into()), CompareOp::GreaterOrEqual, b"hello"));
     assert!(!value(Comparator::Regex("^x".into()), CompareOp::GreaterOrEqual, b"hello"));
     assert!(value(Comparator::Null, CompareOp::NotEqual, b""));
+    // 1.5 < 12.34
+    let given = Comparator::Decimal(bytes("\0\0\0\u{1}\u{f}"));
+    assert!(value(given.clone(), CompareOp::Greater, b"\0\0\0\x02\x04\xd2"));
+    assert!(value(given, CompareOp::Equal, b"\0\0\0\x03\x05\xdc"));
     let op = basalt_model::filter::BitOp::Xor;
     assert!(!value(Comparator::Bit { value: bytes("a"), op }, CompareOp::Equal, b"a"));
 }
