@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points reference torture fuzz toolchain
+.PHONY: help bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -21,7 +21,8 @@ help:
 	@echo 'make test       all that continuous integration runs: format, lints, tidiness, tests'
 	@echo 'make test-hbase part of it: real HBase reads what Basalt writes (needs a JDK and Maven); SEED=2 for other files'
 	@echo 'make test-client part of it: the HBase client talks to `basalt serve` (needs a JDK and Maven)'
-	@echo 'make test-clients-more MapReduce, endpoints and PerformanceEvaluation talk to it (needs a JDK and Maven)'
+	@echo 'make test-clients-more MapReduce, endpoints, PerformanceEvaluation and gohbase talk to it (needs a JDK, Maven, Go)'
+	@echo 'make test-hbase-tests HBase talks to it in its own tests; one line per test in $(CACHE)/hbase-tests.tsv (needs a JDK and Maven)'
 	@echo 'make test-spark pyspark reads a table of it (needs a JDK, Maven, Python 3, and about 450 MB from PyPI)'
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
@@ -35,7 +36,7 @@ help:
 	@echo 'make bench-points single rows beside RocksDB; POINTS=1000000 ENCODING=NONE COMPRESSION=NONE (needs librocksdb-dev)'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
 	@echo 'make fuzz       every fuzz target of store file and protocol for TIME=600 seconds each (needs cargo-fuzz)'
-	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50)'
+	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50), minutes of clients that come and go'
 
 build: toolchain
 	$(CARGO) build --release --workspace --locked
@@ -64,6 +65,10 @@ test-client: build
 
 test-clients-more: build
 	tests/hbase/clients_more.sh $(CARGO_TARGET_DIR)/release/basalt
+	tests/hbase/gohbase.sh $(CARGO_TARGET_DIR)/release/basalt
+
+test-hbase-tests: build
+	tests/hbase/hbase_tests.sh $(CARGO_TARGET_DIR)/release/basalt $(CACHE)/hbase-tests.tsv
 
 test-spark: build
 	tests/hbase/spark.sh $(CARGO_TARGET_DIR)/release/basalt
@@ -124,6 +129,7 @@ torture: toolchain
 	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
 	BASALT_NODES=$(NODES) $(CARGO) test --release --workspace --locked --test linked_list -- --nocapture
 	BASALT_SEEDS=$(SEEDS) $(CARGO) test --release --workspace --locked --test store -- --nocapture cut_off
+	BASALT_LOAD_SECONDS=120 $(CARGO) test --release --workspace --locked --test clients_come_and_go
 
 TIME ?= 600
 TARGETS ?=

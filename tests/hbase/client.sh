@@ -7,30 +7,9 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 basalt=$1
-work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+. "$here/server.bash"
 
-# start DB PORT: sets $server, $address and $zookeeper
-start() {
-  rm -f "$work/ready"
-  "$basalt" serve "$1" --port "$2" --zookeeper-port 0 --ready-file "$work/ready" > /dev/null 2> "$work/log" &
-  server=$!
-  until [ -s "$work/ready" ]; do
-    kill -0 "$server" || { echo 'the server did not start' >&2; exit 1; }
-    sleep 0.05
-  done
-  address=$(head -1 "$work/ready")
-  zookeeper=$(sed -n 's/.*ZooKeeper at //p' "$work/log")
-}
-
-stop() {
-  kill "$server"
-  wait "$server" || { echo "the server ended with code $? after SIGTERM" >&2; exit 1; }
-  server=
-}
-
-start "$work/db" 0
+start "$work/db"
 for form in blocks inline gzip; do
   echo "ClientCheck, $form"
   "$here/run.sh" ClientCheck "rpc:$address" "$form"

@@ -5,19 +5,11 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 basalt=$1
-work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+. "$here/server.bash"
 
 mkdir "$work/conf"
 cp "$here/conf/log4j.properties" "$work/conf"
-"$basalt" serve "$work/db" --port 0 --ready-file "$work/ready" > /dev/null 2> "$work/log" &
-server=$!
-until [ -s "$work/ready" ]; do
-  kill -0 "$server" || { echo 'the server did not start' >&2; exit 1; }
-  sleep 0.05
-done
-address=$(head -1 "$work/ready")
+start "$work/db"
 cat > "$work/conf/hbase-site.xml" << END
 <configuration>
   <property><name>hbase.client.registry.impl</name><value>org.apache.hadoop.hbase.client.RpcConnectionRegistry</value></property>

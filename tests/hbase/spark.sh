@@ -9,9 +9,7 @@ basalt=$1
 rows=${SPARK_ROWS:-30000}
 base=${BASALT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/basalt}
 cache=$base/spark
-work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; wait; rm -rf "$work"' EXIT
+. "$here/server.bash"
 
 python=$cache/python/bin/python3
 if ! cmp --silent "$here/spark/requirements.txt" "$cache/requirements.txt"; then
@@ -22,13 +20,7 @@ if ! cmp --silent "$here/spark/requirements.txt" "$cache/requirements.txt"; then
 fi
 spark=$("$python" -c 'import os, pyspark; print(os.path.dirname(pyspark.__file__))')
 
-"$basalt" serve "$work/db" --port 0 --ready-file "$work/ready" > /dev/null 2> "$work/log" &
-server=$!
-until [ -s "$work/ready" ]; do
-  kill -0 "$server" || { echo 'the server did not start' >&2; exit 1; }
-  sleep 0.05
-done
-address=$(head -1 "$work/ready")
+start "$work/db"
 HBASE_LINE=more "$here/run.sh" SparkTable "rpc:$address" "$rows"
 
 # Of HBase's class path what Spark does not bring itself.

@@ -150,7 +150,11 @@ fn inline_cells(message: &pb::MutationProto) -> Result<Vec<WireCell>, Exception>
                 family: column.family.clone(),
                 qualifier: value.qualifier.clone().unwrap_or_default(),
                 timestamp: value.timestamp.or(message.timestamp).map_or(LATEST_TIMESTAMP, |at| at as i64),
-                cell_type: if is_delete { delete_type(value.delete_type)? } else { CellType::Put },
+                // A put may hold markers, too: its cells then say so.
+                cell_type: match value.delete_type {
+                    None if !is_delete => CellType::Put,
+                    kind => delete_type(kind)?,
+                },
                 value: value.value.clone().unwrap_or_default(),
                 tags: value.tags.clone().unwrap_or_default(),
             });

@@ -48,6 +48,11 @@ fn set_table_attribute(table: &mut TableDescriptor, name: String, value: String)
             )));
         }
     }
+    if name == "REGION_REPLICATION" && value.trim() != "1" {
+        return Err(Exception::refused(format!(
+            "table attribute {name} is {value:?}; expected 1, because there is one server"
+        )));
+    }
     // Clients send it with every table.
     if name != "IS_META" {
         table.attributes.insert(name, value);

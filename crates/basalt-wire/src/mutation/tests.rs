@@ -28,6 +28,14 @@ fn puts_inside_of_the_message() {
 }
 
 #[test]
+fn a_marker_in_a_put_is_not_taken_for_a_value() {
+    let marker = QualifierValue { delete_type: Some(1), ..value(b"", None) };
+    let message = inline(MutationType::Put, vec![value(b"v", None), marker]);
+    let refused = change(message, &mut CellReader::default()).expect_err("markers are for deletes");
+    assert_eq!(refused.message(), "a put holds a delete marker");
+}
+
+#[test]
 fn puts_from_the_block() {
     let block = Bytes::from_static(
         b"\0\0\0\x1a\0\0\0\x10\0\0\0\x02\0\x02r1\x01fq\x7f\xff\xff\xff\xff\xff\xff\xff\x04v1",

@@ -55,6 +55,11 @@ fn what_cannot_be_kept_is_refused() {
     let class = "|org.apache.hadoop.hbase.coprocessor.AggregateImplementation|1073741823|";
     with_endpoint.attributes.push(pair("coprocessor$1", class));
     assert_eq!(table(with_endpoint).unwrap().attributes["coprocessor$1"], class);
+    let mut copied = sent();
+    copied.attributes.push(pair("REGION_REPLICATION", "1"));
+    assert!(table(copied.clone()).is_ok());
+    copied.attributes.push(pair("REGION_REPLICATION", "0"));
+    assert!(table(copied).unwrap_err().message().contains("one server"));
     let mut twice = sent();
     twice.column_families.push(twice.column_families[0].clone());
     assert!(table(twice).unwrap_err().message().contains("twice"));
