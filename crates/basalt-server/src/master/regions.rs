@@ -7,6 +7,7 @@ use super::procedures::Nonce;
 use crate::call::{Incoming, Reply};
 use crate::failure;
 use crate::node::Node;
+use crate::regions::Region;
 
 /// Without a row the region is cut where its files have their middle.
 pub(super) fn split(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
@@ -21,9 +22,21 @@ pub(super) fn split(node: &Node, incoming: &Incoming) -> Result<Reply, Exception
                 region.name.full().escape_ascii()
             )));
         }
+        check_allowed(&region, "SPLIT_ENABLED")?;
         node.db.split_region(region.table.id(), region.id, row).map(drop).map_err(failure::of_store)
     })?;
     Reply::of(&pb::SplitTableRegionResponse { proc_id: Some(proc_id) })
+}
+
+/// An exception if this attribute of the region's table is false.
+fn check_allowed(region: &Region, attribute: &str) -> Result<(), Exception> {
+    let descriptor = region.table.descriptor().map_err(failure::of_store)?;
+    match descriptor.attributes.get(attribute) {
+        Some(value) if value.eq_ignore_ascii_case("false") => {
+            Err(Exception::refused(format!("{attribute} of table {} is false", region.table_name)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Two or more regions that follow each other, in any order.
@@ -38,7 +51,7 @@ pub(super) fn merge(node: &Node, incoming: &Incoming) -> Result<Reply, Exception
             return Err(Exception::refused("regions are not merged: the merge switch is off"));
         }
         regions.sort_by(|a, b| a.range.start.cmp(&b.range.start));
-        let follow = |pair: &[std::sync::Arc<crate::regions::Region>]| {
+        let follow = |pair: &[std::sync::Arc<Region>]| {
             pair[0].table.id() == pair[1].table.id() && pair[0].range.end.as_ref() == Some(&pair[1].range.start)
         };
         if regions.len() < 2 || !regions.windows(2).all(follow) {
@@ -47,6 +60,7 @@ pub(super) fn merge(node: &Node, incoming: &Incoming) -> Result<Reply, Exception
                 "regions are merged if they are two or more of one table, each beginning where the one before ends",
             ));
         }
+        check_allowed(&regions[0], "MERGE_ENABLED")?;
         let table = regions[0].table.id();
         let mut merged = regions[0].id;
         for next in &regions[1..] {

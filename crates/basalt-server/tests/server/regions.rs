@@ -117,6 +117,21 @@ fn wrong_splits_are_refused_and_so_are_all_while_the_switch_is_off() {
     assert_eq!(regions.len(), 3);
 }
 
+#[test]
+fn a_table_may_forbid_splits_and_merges() {
+    let served = serve(ServerOptions::default());
+    let regions = served.table(&["k"]);
+    let table = served.db.open_table(&basalt_model::TableName::in_default("t")).unwrap();
+    let mut descriptor = (*table.descriptor().unwrap()).clone();
+    for attribute in ["SPLIT_ENABLED", "MERGE_ENABLED"] {
+        descriptor.attributes.insert(attribute.to_owned(), "false".to_owned());
+    }
+    served.db.alter_table(table.id(), descriptor).unwrap();
+    assert_eq!(split(&served, 0, "c").unwrap_err(), "DoNotRetryIOException");
+    assert_eq!(merge(&served, &regions).unwrap_err(), "DoNotRetryIOException");
+    assert_eq!(served.regions("t"), regions);
+}
+
 fn snapshot(name: &str, table: &str) -> pb::SnapshotDescription {
     pb::SnapshotDescription { name: name.into(), table: Some(table.into()), ..Default::default() }
 }
