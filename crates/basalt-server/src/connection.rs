@@ -33,7 +33,7 @@ use calls::Calls;
 pub(crate) use calls::{REQUEST_BYTES, SHARE};
 use output::Output;
 pub(crate) use pace::Awake;
-use socket::Socket;
+use socket::{Looked, Socket};
 
 /// A peer that neither sends the rest of a message nor takes an answer for so long is given up.
 const STALL: Duration = Duration::from_secs(60);
@@ -101,11 +101,11 @@ impl Input {
         }
     }
 
-    /// Looks for something to read, for so long; false if nothing came.
-    fn look(&mut self, socket: &mut Socket, limit: Duration) -> Result<bool, End> {
+    /// Looks for something to read, for so long.
+    fn look(&mut self, socket: &mut Socket, limit: Duration) -> Result<Looked, End> {
         match socket.look(&mut self.buffer, limit)? {
-            Some(0) => Err(End::Gone),
-            read => Ok(read.is_some()),
+            Looked { read: Some(0), .. } => Err(End::Gone),
+            looked => Ok(looked),
         }
     }
 

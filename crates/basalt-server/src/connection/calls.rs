@@ -150,12 +150,14 @@ impl Calls {
             return Ok(false);
         }
         let Some(permit) = self.pace.stays_awake() else { return Ok(false) };
-        let came = input.look(socket, permit.limit())?;
+        let looked = input.look(socket, permit.limit())?;
         drop(permit);
-        if !came {
+        if looked.crowded {
+            self.pace.rest();
+        } else if looked.read.is_none() {
             self.pace.missed();
         }
-        Ok(came)
+        Ok(looked.read.is_some())
     }
 
     /// Makes calls that have arrived, for a while. True if there may be more of them.

@@ -6,14 +6,18 @@
 //! ```
 //!
 //! So a connection that goes idle costs one limit of a core's time, and one that calls now and then costs none. Of all connections
-//! together at most every second worker stays awake; the others sleep as ever.
+//! together at most every second worker stays awake; the others sleep as ever. Where cores are scarce nobody stays awake: who is held up
+//! while it looks sleeps for a while ([`Pace::rest`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Calls that have to follow closely before anybody stays awake.
 const CLOSE_CALLS: u32 = 16;
+
+/// How long a connection is left asleep after others wanted the core.
+const REST: Duration = Duration::from_millis(100);
 
 /// Who may be awake at the same time.
 pub(crate) struct Awake {
@@ -57,11 +61,13 @@ pub(super) struct Pace {
     awake: Arc<Awake>,
     /// Calls that followed closely, up to the last.
     close: u32,
+    /// Nobody stays awake before.
+    rests_until: Option<Instant>,
 }
 
 impl Pace {
     pub(super) fn new(awake: Arc<Awake>) -> Self {
-        Self { awake, close: 0 }
+        Self { awake, close: 0, rests_until: None }
     }
 
     /// Something came so long after there was nothing left to do.
@@ -74,9 +80,16 @@ impl Pace {
         self.close = 0;
     }
 
+    /// Others wanted the core.
+    pub(super) fn rest(&mut self) {
+        self.close = 0;
+        self.rests_until = Some(Instant::now() + REST);
+    }
+
     /// Leave to stay awake for what comes next.
     pub(super) fn stays_awake(&self) -> Option<Permit<'_>> {
-        if self.close < CLOSE_CALLS { None } else { self.awake.take() }
+        let rests = self.rests_until.is_some_and(|until| Instant::now() < until);
+        if rests || self.close < CLOSE_CALLS { None } else { self.awake.take() }
     }
 }
 

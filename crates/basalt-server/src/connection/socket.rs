@@ -15,6 +15,17 @@ use tokio::net::TcpStream;
 /// Bytes that are read at once by who looks.
 const LOOK_BYTES: usize = 16 << 10;
 
+/// Whoever looks and is held up for so long has to share its core.
+const HELD_UP: Duration = Duration::from_micros(100);
+
+/// What looking came to.
+pub(super) struct Looked {
+    /// Bytes that were read; 0: the peer sends nothing more; `None` if nothing came.
+    pub(super) read: Option<usize>,
+    /// Others wanted the core: staying awake takes it from them, and a thread that stayed awake waits longer for its turn than one that slept.
+    pub(super) crowded: bool,
+}
+
 /// See the module.
 pub(super) struct Socket {
     state: State,
@@ -61,25 +72,29 @@ impl Socket {
         }
     }
 
-    /// Looks for something to read until `limit` has passed; `None` if nothing came. 0: the peer sends nothing more.
-    pub(super) fn look(&mut self, buffer: &mut BytesMut, limit: Duration) -> io::Result<Option<usize>> {
+    /// Looks for something to read until `limit` has passed, or others want the core.
+    pub(super) fn look(&mut self, buffer: &mut BytesMut, limit: Duration) -> io::Result<Looked> {
         self.seen.resize(LOOK_BYTES, 0);
         let stream = self.state.bare()?;
         let began = Instant::now();
+        let (mut last, mut crowded) = (began, false);
         loop {
             match stream.read(&mut self.seen) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
                 Ok(read) => {
                     buffer.extend_from_slice(&self.seen[..read]);
-                    return Ok(Some(read));
+                    return Ok(Looked { read: Some(read), crowded });
                 }
             }
-            if began.elapsed() >= limit {
-                return Ok(None);
+            if crowded || last.duration_since(began) >= limit {
+                return Ok(Looked { read: None, crowded });
             }
             // Whoever else has something to do on this core comes first.
             std::thread::yield_now();
+            let now = Instant::now();
+            crowded = now.duration_since(last) >= HELD_UP;
+            last = now;
         }
     }
 

@@ -21,6 +21,10 @@ fn calls_that_follow_closely_are_waited_for_awake() {
     close(&mut pace, CLOSE_CALLS);
     pace.missed();
     assert!(pace.stays_awake().is_none());
+    close(&mut pace, CLOSE_CALLS);
+    pace.rest();
+    close(&mut pace, CLOSE_CALLS);
+    assert!(pace.stays_awake().is_none());
 }
 
 #[test]
