@@ -101,9 +101,20 @@ impl<'a> GetParts<'a> {
         let get = field(&mut rest, 0x1a).filter(|_| rest.is_empty())?;
         let mut options = get;
         let row = field(&mut options, 0x0a)?;
-        // A second row would win.
-        options.first().is_none_or(|&key| key != 0x0a).then_some(Self { index, row, options })
+        // A second row would win, wherever it lies.
+        (!may_have_field(options, 1)).then_some(Self { index, row, options })
     }
+}
+
+/// False if a message certainly has no field of this number.
+fn may_have_field(mut message: &[u8], number: u32) -> bool {
+    while message.has_remaining() {
+        let Ok((found, wire_type)) = decode_key(&mut message) else { return true };
+        if found == number || skip_field(wire_type, found, &mut message, DecodeContext::default()).is_err() {
+            return true;
+        }
+    }
+    false
 }
 
 /// The bytes of the field with this key, if it is the next one.
