@@ -28,6 +28,7 @@
 //! | [`head`], [`section`], [`bound`], [`place`] | the parts of a block, their bounds and checksums |
 //! | [`ints`], [`frame`], [`alp`], [`bitpack`] | vectors of integers |
 //! | [`texts`], [`fsst`], [`strings`] | vectors of strings |
+//! | [`sketch`] | how many different values a column has |
 //! | [`fuzzed`] | what fuzzers need |
 
 mod alp;
@@ -53,6 +54,7 @@ mod rows;
 mod section;
 mod select;
 mod sets;
+mod sketch;
 mod strings;
 mod texts;
 mod vectors;
@@ -63,7 +65,9 @@ pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
 pub use mask::Mask;
 pub use section::Section;
+pub(crate) use select::Facts;
 pub use select::{Binder, BoundPredicate, Verdict};
+pub use sketch::{Sketch, Sketches};
 
 pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;

@@ -35,6 +35,7 @@ pub mod keys {
     pub const MAJOR_COMPACTION_KEY: &[u8] = b"MAJOR_COMPACTION_KEY";
     pub const TIMERANGE: &[u8] = b"TIMERANGE";
     pub const FILE_NUMBER: &[u8] = b"basalt.FILE_NUMBER";
+    pub const SKETCHES: &[u8] = b"basalt.SKETCHES";
     pub const EARLIEST_PUT_TS: &[u8] = b"EARLIEST_PUT_TS";
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use crate::block::{BlockHeader, BlockKind, RawBlock, read_block};
 use crate::bloom::{BloomFacts, BloomKind, BloomReader};
 use crate::cells::CellBlock;
-use crate::columnar::{ColumnarBlock, FIRST_READ, Seal};
+use crate::columnar::{ColumnarBlock, FIRST_READ, Seal, Sketches};
 use crate::encoded_block::{Content, EncodedBlock};
 use crate::encoding::{CellLayout, DecodeContext, Encoding};
 use crate::error::{Damage, Error, Result, corrupt};
@@ -86,6 +86,14 @@ impl HFileReader {
     /// The file info.
     pub fn file_info(&self) -> &FileInfo {
         &self.info
+    }
+
+    /// How many different values its columns have, about; empty if the file does not say.
+    pub fn sketches(&self) -> Result<Sketches> {
+        let Some(entry) = self.info.get(keys::SKETCHES) else { return Ok(Sketches::default()) };
+        let what = |damage: Damage| format!("the sketches in the file info: {}", damage.what);
+        Sketches::decode(entry)
+            .map_err(|damage| corrupt(self.name(), self.trailer.file_info_offset, what(damage)))
     }
 
     /// The data block encoding.

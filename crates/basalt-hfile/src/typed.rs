@@ -33,7 +33,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use basalt_model::{ColumnRef, ElementType, SqlType, TableSchema};
 
-pub use decode::RowDecoder;
+pub use decode::{Number, RowDecoder, Total, Totals, Wanted};
 pub use encode::{KeyEncoder, RowEncoder, encode_key_value};
 pub use error::TypedError;
 

@@ -364,6 +364,9 @@ impl<W: FileWrite> HFileWriter<W> {
         if let Some(bloom) = self.general_bloom.as_mut().filter(|bloom| bloom.key_count() > 0) {
             bloom_info(bloom, &mut self.info);
         }
+        if let Some(sketches) = self.groups.as_ref().and_then(GroupWriter::sketches) {
+            self.info.set(keys::SKETCHES, sketches);
+        }
         block.clear();
         block.resize(HEADER_LEN, 0);
         self.info.encode(&mut block);

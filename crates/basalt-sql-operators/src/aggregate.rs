@@ -15,6 +15,7 @@ mod rule;
 mod terms;
 mod totals;
 
+pub use plan::below_projection;
 pub use rule::AggregateNumbers;
 
 use datafusion::common::Result;

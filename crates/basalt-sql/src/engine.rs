@@ -38,7 +38,7 @@ use crate::joins::JoinOrder;
 use crate::memory::SpillReservePool;
 use crate::plan::UnknownMembership;
 use crate::running::Running;
-use crate::scan::{self, OffsetInScan};
+use crate::scan::{self, OffsetInScan, TotalsInScan};
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
 
@@ -117,6 +117,7 @@ impl Engine {
         rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
         rules.push(Arc::new(NullableJoinFilters));
         rules.push(Arc::new(OffsetInScan));
+        rules.push(Arc::new(TotalsInScan));
         rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
         rules.push(Arc::new(SortRows));
         let state = SessionStateBuilder::new_with_default_features()

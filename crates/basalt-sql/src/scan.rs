@@ -16,6 +16,8 @@ mod lookup;
 mod offset;
 mod partition;
 mod predicate;
+mod reader;
+mod totals;
 
 use std::sync::Arc;
 
@@ -47,6 +49,7 @@ pub(crate) use exec::{BasaltScan, in_short_form};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
 use filter::Filter;
 pub(crate) use offset::OffsetInScan;
+pub(crate) use totals::TotalsInScan;
 
 /// A table at one snapshot.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName
 
 use crate::database::Shared;
 use crate::error::Result;
-use crate::read::{CellScan, Integers, Keep, Row, RowRequest, RowScan, Rows, Segment, families_of};
+use crate::read::{CellScan, Keep, KnownValues, Row, RowRequest, RowScan, Rows, Segment, families_of};
 use crate::version::Version;
 
 pub(crate) mod open_scans;
@@ -109,8 +109,8 @@ impl Snapshot {
 
     /// Between which integers the values of a table's columns lie, about: by the heads of row groups, which are read the first
     /// time.
-    pub fn integers(&self, table: TableId) -> Result<Integers> {
-        read::integers(&self.shared, &self.version, table)
+    pub fn known_values(&self, table: TableId) -> Result<KnownValues> {
+        read::known_values(&self.shared, &self.version, table)
     }
 
     /// What a get finds of one row, as it was; an empty row if there is nothing.

@@ -14,6 +14,7 @@ use super::ints::Nature;
 use super::key;
 use super::place::Seal;
 use super::section::{SectionWriter, seal_sections};
+use super::sketch::Sketches;
 use super::strings::StringList;
 use crate::compression::Compressor;
 
@@ -22,6 +23,7 @@ use crate::compression::Compressor;
 pub(crate) struct EncodedGroup {
     head: Head,
     sections: Vec<u8>,
+    sketches: Sketches,
 }
 
 /// Encodes a group.
@@ -30,7 +32,7 @@ pub(crate) fn encode(
     layout: Option<&FamilyLayout>,
     codec: &mut Option<Compressor>,
 ) -> EncodedGroup {
-    let mut sections = SectionWriter { codec, out: Vec::new(), entries: Vec::new() };
+    let mut sections = SectionWriter::new(codec);
     let mut key_parts = Vec::new();
     for (number, values) in
         key::split(&group.rows, layout.map_or(&[], |layout| &layout.key)).into_iter().enumerate()
@@ -61,15 +63,27 @@ pub(crate) fn encode(
             values: column.values.filled() as u32,
         });
     }
+    let mut sketches = Sketches::default();
+    for ((kind, subject), sketch) in &sections.sketches {
+        match kind {
+            Kind::KeyValues => sketches.add_key_part(usize::from(*subject), sketch),
+            _ => sketches.add_column(&columns[usize::from(*subject)].qualifier, sketch),
+        }
+    }
     let counts = (group.rows.len() as u32, group.cells as u32);
     let head = Head::new(counts, group.family.clone(), key_parts, columns, sections.entries);
-    EncodedGroup { head, sections: sections.out }
+    EncodedGroup { head, sections: sections.out, sketches }
 }
 
 impl EncodedGroup {
     /// Bytes of the block, about.
     pub(crate) fn size_bytes(&self) -> usize {
         self.sections.len()
+    }
+
+    /// Which values it has, about.
+    pub(crate) fn sketches(&self) -> &Sketches {
+        &self.sketches
     }
 
     /// Appends the block's payload, of which [`seal`] still has to make the head's checksum. `file` is the seal of the file, `offset`

@@ -15,6 +15,7 @@
 //! are all equal is an entry in the head and no more, or for a long string (scheme 16) a header with `u32 length |
 //! bytes` and no vectors.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,7 @@ use super::input::Input;
 use super::ints::{IntScheme, Nature};
 use super::mask::Mask;
 use super::place::{Seal, Source};
+use super::sketch::Sketch;
 use super::strings::{StringList, Strings};
 use super::texts::{Dictionary, TextEncoder, TextScheme};
 use crate::compression::{Compression, Compressor, decompress};
@@ -44,6 +46,8 @@ pub(super) struct SectionWriter<'a> {
     /// All sections so far.
     pub(super) out: Vec<u8>,
     pub(super) entries: Vec<Entry>,
+    /// Of the values of key parts and columns.
+    pub(super) sketches: BTreeMap<(Kind, u16), Sketch>,
 }
 
 /// Vectors of one section, encoded.
@@ -54,15 +58,35 @@ struct Encoded {
     vectors: Vec<(usize, u32, Bounds)>,
 }
 
-impl SectionWriter<'_> {
+impl<'a> SectionWriter<'a> {
+    /// Of a block without sections so far.
+    pub(super) fn new(codec: &'a mut Option<Compressor>) -> Self {
+        Self { codec, out: Vec::new(), entries: Vec::new(), sketches: BTreeMap::new() }
+    }
+
+    /// Remembers which values there are, if others will want to know that. What was written before in another form is forgotten.
+    fn sketch(&mut self, kind: Kind, subject: u16, fill: impl FnOnce(&mut Sketch)) {
+        if matches!(kind, Kind::KeyValues | Kind::Values) {
+            let mut sketch = Sketch::default();
+            fill(&mut sketch);
+            self.sketches.insert((kind, subject), sketch);
+        }
+    }
+
     /// Writes a section of integers.
     pub(super) fn ints(&mut self, kind: Kind, subject: u16, vectors: &[impl AsRef<[i64]>], nature: Nature) {
         let slices: Vec<&[i64]> = vectors.iter().map(AsRef::as_ref).collect();
         let values: usize = slices.iter().map(|vector| vector.len()).sum();
         let Some(bounds) = Bounds::of_ints(slices.iter().copied().flatten()) else { return };
         if bounds.is_one_value() {
+            self.sketch(kind, subject, |sketch| {
+                slices.iter().copied().flatten().take(1).for_each(|n| sketch.add_number(*n))
+            });
             return self.entries.push(Entry::without_bytes(kind, subject, values as u32, bounds));
         }
+        self.sketch(kind, subject, |sketch| {
+            slices.iter().copied().flatten().for_each(|n| sketch.add_number(*n))
+        });
         let scheme = IntScheme::choose(&slices, nature);
         let mut encoded = Encoded { scheme: scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
         scheme.write_params(&mut encoded.params);
@@ -85,6 +109,7 @@ impl SectionWriter<'_> {
         };
         let bounds = Bounds::of_texts(min, max);
         if min == max {
+            self.sketch(kind, subject, |sketch| sketch.add_text(min));
             if bounds.is_one_value() {
                 return self.entries.push(Entry::without_bytes(kind, subject, values as u32, bounds));
             }
@@ -94,6 +119,12 @@ impl SectionWriter<'_> {
             return self.section(kind, subject, values, bounds, encoded);
         }
         let (encoder, _) = TextEncoder::choose(vectors, self.codec);
+        self.sketch(kind, subject, |sketch| match &encoder.scheme {
+            TextScheme::Dictionary(dictionary) => {
+                (0..dictionary.len()).for_each(|number| sketch.add_text(dictionary.get(number)))
+            }
+            _ => vectors.iter().flat_map(StringList::iter).for_each(|text| sketch.add_text(text)),
+        });
         let mut encoded =
             Encoded { scheme: encoder.scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
         encoder.scheme.write_params(&mut encoded.params);

@@ -152,12 +152,22 @@ impl Node {
 }
 
 /// What is known of some values.
-struct Facts {
+pub(crate) struct Facts {
     rows: usize,
     /// Rows with a value.
-    values: usize,
+    pub(crate) values: usize,
     /// Of the values, if there are any.
     bounds: Option<Bounds>,
+}
+
+impl Facts {
+    /// The least and the greatest, of numbers.
+    pub(crate) fn extremes(&self) -> Option<(i64, i64)> {
+        match self.bounds {
+            Some(Bounds { min: Bound::Int(min), max: Bound::Int(max) }) => Some((min, max)),
+            _ => None,
+        }
+    }
 }
 
 /// Puts a predicate in the terms of one row group after the other. What it makes of long lists of values serves all of them.
@@ -253,14 +263,16 @@ impl ColumnarBlock {
         }
     }
 
-    fn form_of(&self, stored: Stored) -> Form {
+    /// How values are stored.
+    pub(crate) fn form_of(&self, stored: Stored) -> Form {
         match stored {
             Stored::Part(part) => self.key_parts()[part].form,
             Stored::Column(column) => self.column_head(column).form,
         }
     }
 
-    fn facts_of(&self, stored: Stored) -> Facts {
+    /// Of all values of a plain block. Answered by the head.
+    pub(crate) fn facts_of(&self, stored: Stored) -> Facts {
         let (kind, subject) = stored.values_section();
         let entry = self.head.entry(kind, subject);
         let values = entry.map_or(0, |entry| entry.values as usize);
@@ -281,8 +293,8 @@ impl ColumnarBlock {
         section.map_or(Ok(None), |section| section.within(vector, self.rows_of(vector), ranges))
     }
 
-    /// `None` if nothing is known.
-    fn facts_of_vector(&self, stored: Stored, vector: usize) -> Result<Option<Facts>> {
+    /// Of the values of a vector; `None` if nothing is known. Reads the header of the section.
+    pub(crate) fn facts_of_vector(&self, stored: Stored, vector: usize) -> Result<Option<Facts>> {
         let (kind, subject) = stored.values_section();
         let of_block = self.facts_of(stored);
         let rows = self.rows_of(vector);

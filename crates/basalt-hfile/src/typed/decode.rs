@@ -9,6 +9,7 @@
 //! Otherwise the search goes from there, left or right, since the cells of a row are in order.
 
 mod groups;
+mod totals;
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use basalt_model::rowkey::{KeyError, split_column};
 use basalt_model::{ColumnRef, KeyColumn, SortOrder, TableSchema};
 
 pub(super) use groups::Selected;
+pub use totals::{Number, Total, Totals, Wanted};
 
 use super::column::{ColumnBuilder, ReadError, ValueSource};
 use super::error::TypedError;
@@ -40,6 +42,8 @@ pub struct RowDecoder {
     pending: Vec<CellRun>,
     rows_ready: usize,
     held: Held,
+    /// Where rows are added up, not collected.
+    totals: Option<Totals>,
 }
 
 #[derive(Debug)]
@@ -87,7 +91,7 @@ impl RowDecoder {
     /// [`RowDecoder::of_columns`] for the usual one.
     pub fn new(table: &TableSchema, projection: &[ColumnRef], schema: SchemaRef) -> Self {
         let columns = projection.iter().map(|&column| Column::new(table, column)).collect();
-        Self { schema, columns, pending: Vec::new(), rows_ready: 0, held: Held::default() }
+        Self { schema, columns, pending: Vec::new(), rows_ready: 0, held: Held::default(), totals: None }
     }
 
     /// As [`RowDecoder::of_columns`], for readers that know what to do with it: DECIMALs of up to 18 digits become

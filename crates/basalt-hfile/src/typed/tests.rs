@@ -16,6 +16,7 @@ use crate::cells::{CellBlock, CellRun, CellSlot};
 mod arrays;
 mod columns;
 mod groups;
+mod totals;
 
 use arrays::{array, types};
 

@@ -17,7 +17,7 @@ use basalt_model::{CellRef, FamilyLayout};
 use super::{HFileWriter, LastKey};
 use crate::block::{BlockKind, HEADER_LEN};
 use crate::bloom::BloomKind;
-use crate::columnar::{self, COLUMNS_MAX, ColumnBatch, EncodedGroup, Group, Seal};
+use crate::columnar::{self, COLUMNS_MAX, ColumnBatch, EncodedGroup, Group, Seal, Sketches};
 use crate::compression::{Compression, Compressor};
 use crate::encoding::raw_cells::raw_cell_len;
 use crate::encoding::{CellStep, Encoding, encoded_len_max};
@@ -60,6 +60,8 @@ pub(super) struct GroupWriter {
     rows_max: usize,
     bytes_max: usize,
     background: Option<Arc<dyn Background>>,
+    /// Of all groups so far.
+    sketches: Sketches,
     /// In the order of the file.
     pending: VecDeque<Pending>,
 }
@@ -80,6 +82,7 @@ impl GroupWriter {
             rows_max: options.block_rows as usize,
             bytes_max: options.columnar_bytes(),
             background: None,
+            sketches: Sketches::default(),
             pending: VecDeque::new(),
         }))
     }
@@ -87,6 +90,11 @@ impl GroupWriter {
     /// Bytes that the group will come to, about.
     pub(super) fn size_bytes(&self) -> usize {
         self.group.size_bytes() / 2 + self.pending.iter().map(|pending| pending.size_bytes).sum::<usize>()
+    }
+
+    /// How many different values there are in the groups that were written, as an entry of the file info.
+    pub(super) fn sketches(&self) -> Option<Vec<u8>> {
+        self.sketches.encode()
     }
 
     /// A compressor for a job, if the family has a codec.
@@ -219,6 +227,7 @@ impl<W: FileWrite> HFileWriter<W> {
             let Some(Pending { block_key, encoded, .. }) = writer.pending.pop_front() else { break };
             let (encoded, compressor) = encoded.recv().map_err(|_| lost())?;
             writer.compressors.extend(compressor);
+            writer.sketches.merge(encoded.sketches());
             let (seal, offset) = (writer.seal, self.sink.offset());
             let mut block = Vec::with_capacity(encoded.size_bytes() + ROOM);
             block.resize(HEADER_LEN, 0);

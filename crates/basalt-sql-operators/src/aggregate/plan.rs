@@ -156,16 +156,24 @@ impl Input {
         else {
             return Ok(Arc::clone(expr));
         };
-        let computed = |expr: Arc<dyn PhysicalExpr>| {
-            let column = expr.downcast_ref::<Column>().map(Column::index);
-            Ok(match column.and_then(|index| projection.expr().get(index)) {
-                // What stands for a column is on the columns below, which have other numbers.
-                Some(computed) => Transformed::new(Arc::clone(&computed.expr), true, TreeNodeRecursion::Jump),
-                None => Transformed::no(expr),
-            })
-        };
-        Arc::clone(expr).transform_down(computed).data()
+        below_projection(expr, projection)
     }
+}
+
+/// An expression on the columns of a projection, on those of its input.
+pub fn below_projection(
+    expr: &Arc<dyn PhysicalExpr>,
+    projection: &ProjectionExec,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let computed = |expr: Arc<dyn PhysicalExpr>| {
+        let column = expr.downcast_ref::<Column>().map(Column::index);
+        Ok(match column.and_then(|index| projection.expr().get(index)) {
+            // What stands for a column is on the columns below, which have other numbers.
+            Some(computed) => Transformed::new(Arc::clone(&computed.expr), true, TreeNodeRecursion::Jump),
+            None => Transformed::no(expr),
+        })
+    };
+    Arc::clone(expr).transform_down(computed).data()
 }
 
 /// The fields of the columns by which rows are grouped, as the input has them.

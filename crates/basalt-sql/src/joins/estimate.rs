@@ -85,7 +85,7 @@ impl Estimate {
     }
 
     fn share(&self, condition: &Expr) -> f64 {
-        let unknown = ValueFacts { values: None, bounds: (i64::MIN, i64::MAX) };
+        let unknown = ValueFacts { values: None, bounds: None };
         share(condition, &|column: &Column| {
             let known = self.facts.iter().find(|(of, _)| of == column).map(|(_, facts)| *facts);
             match self.distinct(column) {

@@ -6,18 +6,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::task::Poll;
 
-use basalt_hfile::typed::RowDecoder;
+use basalt_hfile::typed::{Totals, Wanted};
 use basalt_model::schema::ColumnRef;
 use basalt_model::{KeyRange, SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
 use basalt_store::Snapshot;
-use basalt_store::read::{ReadCounters, RowBatch, RowRequest, RowScan};
-use bytes::Bytes;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -34,9 +29,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
-use datafusion::physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RecordOutput,
-};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -44,9 +37,9 @@ use futures::stream;
 
 use super::aligned;
 use super::facts::{TableFacts, share};
-use super::filter::{self, Filter};
+use super::filter::Filter;
 use super::partition::{self, Partition};
-use crate::error::SqlError;
+use super::reader::{Counters, Reader, Rows, let_others_run};
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
 
@@ -141,10 +134,29 @@ impl BasaltScan {
         ColumnStatistics { distinct_count, ..ColumnStatistics::new_unknown() }
     }
 
-    fn read(&self, partition: usize, short: bool) -> Result<SendableRecordBatchStream> {
+    /// Begins to read a partition.
+    fn reader(&self, partition: usize, rows: Rows) -> Result<Reader> {
         let counters = Counters::new(&self.metrics, partition);
         let partition = self.partitions[partition].clone();
-        let reader = Reader::open(&self.spec, self.hints.clone(), partition, short, counters)?;
+        Ok(Reader::open(&self.spec, self.hints.clone(), partition, rows, counters)?)
+    }
+
+    /// The columns, if the values of all of them can be added up: see [`Rows::Total`].
+    pub(super) fn columns_to_total(&self) -> Option<&[ColumnRef]> {
+        let Spec { access, limit: None, skip: 0, columns, descriptor, .. } = &*self.spec else { return None };
+        let schema = table_schema(descriptor);
+        let can = !matches!(access.access, Access::Points(_) | Access::Nothing)
+            && columns.iter().all(|&column| Totals::can_have(schema, column));
+        can.then_some(columns)
+    }
+
+    /// Begins to add up a partition.
+    pub(super) fn total(&self, partition: usize, wanted: &[Wanted]) -> Result<Reader> {
+        self.reader(partition, Rows::Total(wanted.to_vec()))
+    }
+
+    fn read(&self, partition: usize, rows: Rows) -> Result<SendableRecordBatchStream> {
+        let reader = self.reader(partition, rows)?;
         let batches = stream::unfold(Some(reader), |reader| async {
             let mut reader = reader?;
             loop {
@@ -180,7 +192,7 @@ pub(crate) fn in_short_form(
     plan: &dyn ExecutionPlan,
     partition: usize,
 ) -> Option<Result<SendableRecordBatchStream>> {
-    plan.downcast_ref::<BasaltScan>().map(|scan| scan.read(partition, true))
+    plan.downcast_ref::<BasaltScan>().map(|scan| scan.read(partition, Rows::Short))
 }
 
 /// Memory of a row, about.
@@ -191,7 +203,7 @@ fn row_bytes(schema: &Schema) -> usize {
 /// Memory of a value of no fixed width, guessed.
 const TEXT_BYTES: usize = 32;
 
-fn table_schema(descriptor: &TableDescriptor) -> &TableSchema {
+pub(super) fn table_schema(descriptor: &TableDescriptor) -> &TableSchema {
     descriptor.schema.as_ref().expect("BasaltTable::new refuses tables without schema")
 }
 
@@ -347,7 +359,7 @@ impl ExecutionPlan for BasaltScan {
     }
 
     fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.read(partition, false)
+        self.read(partition, Rows::Plain)
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -379,161 +391,4 @@ impl ExecutionPlan for BasaltScan {
                 .collect(),
         }))
     }
-}
-
-/// Returns to the executor once: a scan that finds nothing must not keep a query from being cancelled.
-async fn let_others_run() {
-    let mut yielded = false;
-    futures::future::poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
-/// What EXPLAIN ANALYZE prints of a scan.
-struct Counters {
-    baseline: BaselineMetrics,
-    bytes: Count,
-    blocks: Count,
-    blocks_skipped: Count,
-    rows_skipped: Count,
-}
-
-impl Counters {
-    fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
-        Self {
-            baseline: BaselineMetrics::new(metrics, partition),
-            bytes: MetricBuilder::new(metrics).counter("bytes_read", partition),
-            blocks: MetricBuilder::new(metrics).counter("blocks_read", partition),
-            blocks_skipped: MetricBuilder::new(metrics).counter("blocks_skipped", partition),
-            rows_skipped: MetricBuilder::new(metrics).counter("rows_skipped", partition),
-        }
-    }
-}
-
-/// Reads one partition.
-struct Reader {
-    spec: Arc<Spec>,
-    source: Source,
-    rows_left: usize,
-    counters: Counters,
-}
-
-enum Source {
-    Ranges { scan: Box<RowScan>, before: Read },
-    Points { next: usize },
-}
-
-/// What a scan has counted.
-#[derive(Default)]
-struct Read {
-    rows: u64,
-    bytes: u64,
-    blocks: u64,
-    blocks_skipped: u64,
-    rows_skipped: u64,
-}
-
-impl Read {
-    fn of(counters: &ReadCounters) -> Self {
-        Self {
-            rows: counters.rows.load(Relaxed),
-            bytes: counters.bytes_read.load(Relaxed),
-            blocks: counters.blocks_read.load(Relaxed) + counters.blocks_cached.load(Relaxed),
-            blocks_skipped: counters.blocks_skipped.load(Relaxed),
-            rows_skipped: counters.rows_skipped.load(Relaxed),
-        }
-    }
-}
-
-impl Reader {
-    fn open(
-        spec: &Arc<Spec>,
-        hints: Vec<Arc<dyn PhysicalExpr>>,
-        partition: Partition,
-        short: bool,
-        counters: Counters,
-    ) -> std::result::Result<Self, SqlError> {
-        spec.progress.enter("reading");
-        let rows_left = spec.limit.unwrap_or(usize::MAX);
-        let source = match &spec.access.access {
-            Access::Points(_) => Source::Points { next: 0 },
-            _ => {
-                let rows = if matches!(spec.access.access, Access::Full) { spec.rows_estimate } else { 0 };
-                spec.progress.expect(rows / spec.partitions_max.max(1) as u64, partition.bytes);
-                let schema = Arc::new(table_schema(&spec.descriptor).clone());
-                let request = RowRequest {
-                    columns: spec.columns.clone(),
-                    condition: filter::condition(spec.filter.as_ref(), hints, &spec.columns, &schema),
-                    skip: spec.skip as u64,
-                    as_of_ms: spec.as_of_ms,
-                    short,
-                    batch_rows: spec.batch_rows.min(rows_left.max(1)),
-                };
-                let scan = spec.snapshot.rows(spec.id, &schema, request, partition.ranges)?;
-                Source::Ranges { scan: Box::new(scan), before: Read::default() }
-            }
-        };
-        Ok(Self { spec: Arc::clone(spec), source, rows_left, counters })
-    }
-
-    /// The next rows; perhaps none, of a scan with a condition.
-    fn next(&mut self) -> Result<Option<RecordBatch>> {
-        if self.rows_left == 0 {
-            return Ok(None);
-        }
-        let timer = self.counters.baseline.elapsed_compute().clone();
-        let _running = timer.timer();
-        let read = match &mut self.source {
-            Source::Ranges { scan, .. } => scan.next().transpose().map_err(SqlError::from)?,
-            Source::Points { next } => {
-                let Access::Points(keys) = &self.spec.access.access else { return Ok(None) };
-                let from = *next;
-                *next = keys.len().min(from + self.spec.batch_rows);
-                if from == keys.len() { None } else { Some(look_up(&self.spec, &keys[from..*next])?) }
-            }
-        };
-        let Some(RowBatch { batch, passed }) = read else { return Ok(None) };
-        let batch = match &self.spec.filter {
-            Some(filter) if !passed => filter.apply(&batch)?,
-            _ => batch,
-        };
-        let batch = if batch.num_rows() > self.rows_left { batch.slice(0, self.rows_left) } else { batch };
-        self.rows_left -= batch.num_rows();
-        self.count(batch.num_rows());
-        Ok(Some(batch.record_output(&self.counters.baseline)))
-    }
-
-    fn count(&mut self, rows: usize) {
-        let Source::Ranges { scan, before } = &mut self.source else {
-            return self.spec.progress.add_read(rows as u64, 0);
-        };
-        let now = Read::of(scan.counters());
-        let bytes = now.bytes - before.bytes;
-        let rows_skipped = now.rows_skipped - before.rows_skipped;
-        self.counters.bytes.add(bytes as usize);
-        self.counters.blocks.add((now.blocks - before.blocks) as usize);
-        self.counters.blocks_skipped.add((now.blocks_skipped - before.blocks_skipped) as usize);
-        self.counters.rows_skipped.add(rows_skipped as usize);
-        self.spec.progress.add_read(now.rows - before.rows + rows_skipped, bytes);
-        *before = now;
-    }
-}
-
-/// Reads rows one by one through bloom filters and index, without a scan.
-pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
-    let more = spec.filter.as_ref().map(|filter| filter.more.as_slice()).unwrap_or_default();
-    let columns = [&spec.columns, more].concat();
-    let mut decoder = RowDecoder::of_columns(table_schema(&spec.descriptor), &columns);
-    for key in keys {
-        for run in spec.snapshot.get_row(spec.id, key)? {
-            decoder.push(&run)?;
-        }
-    }
-    decoder.end()?;
-    Ok(RowBatch { batch: decoder.finish_batch()?, passed: spec.filter.is_none() })
 }

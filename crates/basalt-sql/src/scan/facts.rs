@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What planning knows of a table's values, and what share of the rows a condition leaves by that. Of integers and dates the
-//! least and the greatest are known from the heads of row groups; of the rest nothing, and the share is guessed from the
-//! condition's form.
+//! least and the greatest are known from the heads of row groups, of every column about how many values it has from the sketches
+//! of the files; of what is in neither the share is guessed from the condition's form.
 
 use std::sync::{Arc, OnceLock};
 
 use basalt_model::{ColumnRef, SqlType, TableDescriptor, TableId};
 use basalt_store::Snapshot;
-use basalt_store::read::Integers;
+use basalt_store::read::KnownValues;
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
@@ -30,8 +30,8 @@ const SPREAD_MAX: f64 = 8.0;
 pub(crate) struct ValueFacts {
     /// Number of different values, at most and about.
     pub(crate) values: Option<f64>,
-    /// The least and the greatest, in days' milliseconds for dates.
-    pub(crate) bounds: (i64, i64),
+    /// The least and the greatest of integers and dates, in milliseconds for dates.
+    pub(crate) bounds: Option<(i64, i64)>,
 }
 
 /// A table's facts, found out when somebody asks.
@@ -41,29 +41,39 @@ pub(crate) struct TableFacts {
     id: TableId,
     descriptor: Arc<TableDescriptor>,
     rows: u64,
-    integers: OnceLock<Integers>,
+    known: OnceLock<KnownValues>,
 }
 
 impl TableFacts {
     pub(super) fn new(snapshot: Snapshot, id: TableId, descriptor: Arc<TableDescriptor>, rows: u64) -> Self {
-        Self { snapshot, id, descriptor, rows, integers: OnceLock::new() }
+        Self { snapshot, id, descriptor, rows, known: OnceLock::new() }
     }
 
     /// Of a column; `None` if nothing is known.
     pub(crate) fn of(&self, column: ColumnRef) -> Option<ValueFacts> {
         // What cannot be read is said by the scan.
-        let integers = self.integers.get_or_init(|| self.snapshot.integers(self.id).unwrap_or_default());
+        let known = self.known.get_or_init(|| self.snapshot.known_values(self.id).unwrap_or_default());
         let schema = self.descriptor.schema.as_ref()?;
-        let bounds = match column {
-            ColumnRef::Key(part) => integers.of_key_part(part),
-            ColumnRef::Column(index) => integers.of_column(&schema.columns[index].qualifier),
+        let (bounds, distinct) = match column {
+            ColumnRef::Key(part) => (known.bounds_of_key_part(part), known.distinct_of_key_part(part)),
+            ColumnRef::Column(index) => {
+                let qualifier = &schema.columns[index].qualifier;
+                (known.bounds_of_column(qualifier), known.distinct_of_column(qualifier))
+            }
         };
-        let (min, max) = bounds?;
-        let whole_days = schema.sql_type(column) == SqlType::Date && min % DAY_MS == 0 && max % DAY_MS == 0;
+        let of_bounds = bounds.and_then(|bounds| self.spread(schema.sql_type(column), bounds));
+        let fewest = |a: f64, b: f64| a.min(b);
+        let values = [distinct, of_bounds].into_iter().flatten().reduce(fewest);
+        let values = values.map(|values| values.min(self.rows as f64).max(1.0));
+        (bounds.is_some() || values.is_some()).then_some(ValueFacts { values, bounds })
+    }
+
+    /// How many different integers there can be between two, if that is not beyond what rows can have.
+    fn spread(&self, sql_type: SqlType, (min, max): (i64, i64)) -> Option<f64> {
+        let whole_days = sql_type == SqlType::Date && min % DAY_MS == 0 && max % DAY_MS == 0;
         let unit = if whole_days { DAY_MS as f64 } else { 1.0 };
         let all = (max as f64 - min as f64) / unit + 1.0;
-        let values = (all <= self.rows as f64 * SPREAD_MAX).then_some(all.min(self.rows as f64).max(1.0));
-        Some(ValueFacts { values, bounds: (min, max) })
+        (all <= self.rows as f64 * SPREAD_MAX).then_some(all)
     }
 }
 
@@ -107,7 +117,7 @@ fn below(less: &Expr, more: &Expr, facts: &impl Fn(&Column) -> Option<ValueFacts
         (Expr::Literal(value, _), Expr::Column(column)) => (column, value, false),
         _ => return None,
     };
-    let (min, max) = facts(column)?.bounds;
+    let (min, max) = facts(column)?.bounds?;
     let share = (number(value)? - min as f64) / (max as f64 - min as f64).max(1.0);
     let share = share.clamp(0.0, 1.0);
     Some(if column_is_less { share } else { 1.0 - share })

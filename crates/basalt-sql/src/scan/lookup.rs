@@ -28,8 +28,9 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 
 use super::choose::{Wish, lost};
-use super::exec::{Spec, look_up};
+use super::exec::Spec;
 use super::index_only::Wanted;
+use super::reader::look_up;
 use crate::error::SqlError;
 use crate::index::Usable;
 use crate::ingest::typed;

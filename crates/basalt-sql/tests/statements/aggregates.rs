@@ -108,6 +108,80 @@ async fn numbers_add_up_as_in_the_planners_own_operators() {
     assert!(!plan.contains("NumberAggregate"), "{plan}");
 }
 
+/// Aggregates of all rows that satisfy a condition, and the same by the planner's own operators.
+fn of_all(aggregates: &[String], condition: &str) -> [String; 2] {
+    ["", " filter (where k2 is not null or d > 0)"].map(|filter| {
+        let named = aggregates.iter().enumerate();
+        let columns: Vec<String> =
+            named.map(|(at, aggregate)| format!("{aggregate}{filter} as a{at}")).collect();
+        format!("select {} from t {condition}", columns.join(", "))
+    })
+}
+
+/// What a scan adds up.
+fn totals(chance: &mut Chance) -> [String; 2] {
+    let aggregates: Vec<String> = (0..chance.below(4) + 1)
+        .map(|_| match chance.one_of(&["sum", "avg", "min", "max", "count", "min", "max"]) {
+            "count" => format!("count({})", chance.one_of(&["*", "d", "f", "k2"])),
+            name @ ("sum" | "avg") => format!("{name}({})", chance.one_of(&["k1", "k2", "d", "i", "f", "g"])),
+            name => format!("{name}({})", chance.one_of(&["k1", "k2", "d", "i", "f", "g", "day", "at"])),
+        })
+        .collect();
+    let conditions = ["", "", "where k1 < 30", "where d > 100", "where f is null", "where k1 = 7 and g > 5"];
+    of_all(&aggregates, chance.one_of(&conditions))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn totals_of_a_scan_are_those_of_the_planners_own_operators() {
+    let fixture = open(256 << 20);
+    let (session, mut chance) = (fixture.engine.session(), Chance(5));
+    let create = "create table t (k1 bigint not null, k2 integer not null, d decimal(12, 2), i smallint, f float, g double, \
+                  day date, at timestamp, constraint pk primary key (k1, k2 desc))";
+    changed(&session, create).await.expect("the table is valid");
+    for round in 0..4 {
+        // All rows in one file; then some in memory, too, which replace others or lie between them; then in two files.
+        let rows = (0..if round == 0 { 5000 } else { 50 }).map(|_| {
+            let n = chance.below(1_000_000);
+            let or_null = |value: String, of: u64| if n % 9 == of { "null".to_owned() } else { value };
+            let values = [
+                format!("{}", n % 37),
+                format!("{}", n % 3000),
+                or_null(format!("-{}.{:02}", n % 90_000, n % 100), 1),
+                or_null(format!("{}", n % 9), 2),
+                // Sums of these are exact in whatever order.
+                or_null(format!("{}", (n % 4096) as f64 / 16.0 - 100.0), 3),
+                or_null(format!("{}", n as f64 / 1024.0), 4),
+                or_null(format!("date '2024-01-{:02}'", n % 20 + 1), 5),
+                or_null(format!("timestamp '2024-01-{:02} 01:02:03.{}'", n % 20 + 1, n % 1000), 6),
+            ];
+            format!("({})", values.join(", "))
+        });
+        let rows: Vec<String> = rows.collect();
+        changed(&session, &format!("upsert into t values {}", rows.join(", ")))
+            .await
+            .expect("the rows are valid");
+        if round % 3 == 0 {
+            fixture.engine.database().flush(None).expect("flushes");
+        }
+        for _ in 0..60 {
+            let [ours, planners] = totals(&mut chance);
+            let plan = shown(&session, &format!("explain {ours}")).await;
+            assert!(
+                plan.contains("ScanTotals") || ours.contains("k1 = 7") || ours.starts_with("select count(*)"),
+                "{ours}: {plan}"
+            );
+            let found = shown(&session, &ours).await;
+            assert_eq!(found, shown(&session, &planners).await, "round {round}: {ours}");
+        }
+    }
+    // Nothing to add up.
+    let aggregates = ["sum(f)", "min(d)", "count(i)", "avg(g)", "max(at)"].map(str::to_owned);
+    for condition in ["where k1 > 100", "where k2 < 0"] {
+        let [ours, planners] = of_all(&aggregates, condition);
+        assert_eq!(shown(&session, &ours).await, shown(&session, &planners).await, "{ours}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_by_the_first_key_column_need_no_exchange() {
     let fixture = open(256 << 20);

@@ -18,7 +18,7 @@ use bytes::Bytes;
 
 use super::cache::BlockCache;
 use super::handle::FileHandle;
-use super::integers::Integers;
+use super::known_values::KnownValues;
 use super::source::CellSource;
 use crate::env::Env;
 use crate::{Corruption, Error, FileMeta, Result};
@@ -32,7 +32,7 @@ pub struct StoreFile {
     meta: FileMeta,
     table: Arc<str>,
     handle: Arc<FileHandle>,
-    integers: OnceLock<Integers>,
+    known_values: OnceLock<KnownValues>,
 }
 
 impl StoreFile {
@@ -43,7 +43,7 @@ impl StoreFile {
 
     /// A file that others may list as well.
     pub(crate) fn of(handle: Arc<FileHandle>, table: Arc<str>, meta: FileMeta) -> Self {
-        Self { meta, table, handle, integers: OnceLock::new() }
+        Self { meta, table, handle, known_values: OnceLock::new() }
     }
 
     /// What the manifest says.
@@ -131,13 +131,13 @@ impl StoreFile {
         Ok(Some(Arc::clone(head)))
     }
 
-    /// Between which integers its values lie; found out when it is asked for first.
-    pub(crate) fn integers(&self, access: &ReadAccess) -> Result<&Integers> {
-        if let Some(known) = self.integers.get() {
+    /// What it knows of its values; found out when it is asked for first.
+    pub(crate) fn known_values(&self, access: &ReadAccess) -> Result<&KnownValues> {
+        if let Some(known) = self.known_values.get() {
             return Ok(known);
         }
-        let found = Integers::of_file(self, access)?;
-        Ok(self.integers.get_or_init(|| found))
+        let found = KnownValues::of_file(self, access)?;
+        Ok(self.known_values.get_or_init(|| found))
     }
 
     /// The cells of one part of a row group, from the cache or from storage.

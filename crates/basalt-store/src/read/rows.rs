@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use arrow::array::RecordBatch;
 use basalt_hfile::columnar::{Binder, BoundPredicate, Mask, VECTOR, Verdict};
 use basalt_hfile::predicate::Predicate;
-use basalt_hfile::typed::{RowDecoder, TypedError};
+use basalt_hfile::typed::{RowDecoder, Totals, TypedError, Wanted};
 use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::{ColumnRef, TableSchema};
 
@@ -40,6 +40,9 @@ pub struct RowRequest {
     pub as_of_ms: Option<i64>,
     /// Columns may come in short form, in the batches that passed: see [`RowDecoder::in_short_form`].
     pub short: bool,
+    /// What is to be known of each column, if rows are to be added up: those of row groups that pass as they are do not come
+    /// in batches then, but are in [`RowScan::totals`]. For columns of which all [`Totals::can_have`] holds.
+    pub totals: Option<Vec<Wanted>>,
     /// Rows of a batch, about.
     pub batch_rows: usize,
 }
@@ -47,7 +50,15 @@ pub struct RowRequest {
 impl RowRequest {
     /// All rows, with these columns.
     pub fn of_columns(columns: &[ColumnRef], batch_rows: usize) -> Self {
-        Self { columns: columns.to_vec(), condition: None, skip: 0, as_of_ms: None, short: false, batch_rows }
+        Self {
+            columns: columns.to_vec(),
+            condition: None,
+            skip: 0,
+            as_of_ms: None,
+            short: false,
+            totals: None,
+            batch_rows,
+        }
     }
 
     /// The wanted columns and those of the condition.
@@ -128,13 +139,16 @@ impl RowScan {
     /// Decodes `cells`, which must include those of the condition's columns, into batches. `table` is named in errors.
     pub fn new(cells: CellScan, schema: Arc<TableSchema>, request: RowRequest, table: Arc<str>) -> Self {
         let all = request.all_columns();
-        let RowRequest { columns, condition, skip, as_of_ms: _, short, batch_rows } = request;
+        let RowRequest { columns, condition, skip, as_of_ms: _, short, totals, batch_rows } = request;
         let mut cells = cells;
         cells.allow_row_groups();
-        let decoder = match short {
+        let mut decoder = match short {
             true => RowDecoder::in_short_form(&schema, &columns),
             false => RowDecoder::of_columns(&schema, &columns),
         };
+        if let Some(wanted) = totals {
+            decoder.set_totals(&schema, &columns, &wanted);
+        }
         let wide = condition.is_some().then(|| RowDecoder::of_columns(&schema, &all));
         Self {
             cells,
@@ -159,6 +173,11 @@ impl RowScan {
     /// What the scan has read so far; goes on counting while it runs.
     pub fn counters(&self) -> &Arc<ReadCounters> {
         self.cells.counters()
+    }
+
+    /// What the rows come to that were added up so far, and were in no batch.
+    pub fn totals(&self) -> Option<&Totals> {
+        self.decoder.totals()
     }
 
     fn decoder(&mut self) -> &mut RowDecoder {
@@ -251,6 +270,9 @@ impl RowScan {
     fn push_rows(&mut self, rows: &GroupRows) -> Result<bool> {
         let explain = |error| rows.explain(error);
         let GroupRows { group, vector, rows: of_vector, begins, .. } = rows;
+        if begins.is_some() {
+            self.decoder.begin_totals();
+        }
         let mut wanted = Mask::of_range(of_vector.clone());
         let mut all = true;
         if self.condition.is_some() {
@@ -300,6 +322,9 @@ impl RowScan {
             Some(bound) => !std::mem::replace(&mut bound.is_loaded, true) && bound.rows >= LOAD_ROWS_MIN,
             None => begins.is_some_and(|begin| begin.rows >= LOAD_ROWS_MIN),
         };
+        if self.add_up(rows, &wanted, first_of_group)? {
+            return Ok(true);
+        }
         if first_of_group {
             self.decoder().load(group).map_err(explain)?;
         }
@@ -307,6 +332,31 @@ impl RowScan {
             TypedError::File(error) => rows.explain(error),
             error => self.explain(error),
         })?;
+        Ok(true)
+    }
+
+    /// Adds up the rows of a vector that pass, or all of its row group if its head knows all of it; false if they have to be
+    /// pushed.
+    fn add_up(&mut self, rows: &GroupRows, wanted: &Mask, first_of_group: bool) -> Result<bool> {
+        if self.is_wide || self.decoder.totals().is_none() {
+            return Ok(false);
+        }
+        let GroupRows { group, vector, begins, .. } = rows;
+        let explain = |error| rows.explain(error);
+        let passes = self.bound.as_ref().is_none_or(|bound| bound.verdict == Verdict::All);
+        let is_whole = begins.is_some_and(|begin| !begin.is_mixed && begin.rows == group.rows());
+        let mut added = wanted.count();
+        if passes && is_whole && self.decoder.add_up_group(group) {
+            added += self.cells.skip_group();
+        } else {
+            if first_of_group {
+                self.decoder.load(group).map_err(explain)?;
+            }
+            if !self.decoder.add_up(group, *vector, wanted).map_err(explain)? {
+                return Ok(false);
+            }
+        }
+        self.counters().rows.fetch_add(added as u64, Relaxed);
         Ok(true)
     }
 

@@ -12,7 +12,7 @@ use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::read::{
-    self, Boundary, CellScan, FamilyInput, Integers, Keep, ReadAccess, ReadCounters, RegionInput, Rules,
+    self, Boundary, CellScan, FamilyInput, Keep, KnownValues, ReadAccess, ReadCounters, RegionInput, Rules,
     Segment, SourceMaker, StoreFile,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
@@ -164,12 +164,12 @@ pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<O
     Ok(Some(rows))
 }
 
-pub(crate) fn integers(shared: &Shared, version: &Version, table: TableId) -> Result<Integers> {
+pub(crate) fn known_values(shared: &Shared, version: &Version, table: TableId) -> Result<KnownValues> {
     let access = access(shared, Keep::Stored);
-    let mut all = Integers::default();
+    let mut all = KnownValues::default();
     for region in &version.table(table)?.regions {
         for (_, file) in region.all_files() {
-            all.add(file.integers(&access)?);
+            all.add(file.known_values(&access)?);
         }
     }
     Ok(all)

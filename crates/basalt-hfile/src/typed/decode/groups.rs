@@ -19,7 +19,7 @@ pub(in crate::typed) enum Selected {
 }
 
 impl Selected {
-    fn of(mask: &Mask) -> Self {
+    pub(super) fn of(mask: &Mask) -> Self {
         if mask.is_none() {
             return Self::Range(0..0);
         }
@@ -44,14 +44,19 @@ impl Selected {
 }
 
 impl RowDecoder {
-    /// Reads what [`Self::push_vector`] will need of a row group, neighbouring sections at once.
+    /// Reads what [`Self::push_vector`] or [`Self::add_up`] will need of a row group, neighbouring sections at once.
     pub fn load(&self, block: &ColumnarBlock) -> FileResult<()> {
-        let key = self.columns.iter().any(|column| matches!(column.place, Place::Key(_)));
-        let columns = self.columns.iter().filter_map(|column| match &column.place {
-            Place::Key(_) => None,
-            Place::Cell(place) => block.column(&place.name[usize::from(place.family_len)..]),
-        });
-        block.load(key, &columns.collect::<Vec<_>>())
+        let open = self.columns.iter().enumerate().filter(|(at, _)| !self.is_answered(*at));
+        let (mut key, mut columns) = (false, Vec::new());
+        for (_, column) in open {
+            match &column.place {
+                Place::Key(_) => key = true,
+                Place::Cell(place) => {
+                    columns.extend(block.column(&place.name[usize::from(place.family_len)..]))
+                }
+            }
+        }
+        block.load(key, &columns)
     }
 
     /// The rows of a vector that satisfy a predicate. What is decoded for it is kept until [`Self::push_vector`], which
@@ -189,7 +194,7 @@ fn error_of_row(
 
 impl KeyPlace {
     /// True if the parts of a block's row keys are the columns of the table's.
-    fn is_part_of(&self, parts: &[KeyPart]) -> bool {
+    pub(super) fn is_part_of(&self, parts: &[KeyPart]) -> bool {
         parts.len() == self.count && parts[self.index].is_of(&self.column)
     }
 }

@@ -11,7 +11,7 @@ use crate::columnar::Mask;
 use crate::{Encoding, HFileReader, HFileWriter, MemoryFile, ReadOptions, WriterOptions};
 
 /// The cells of the rows' first family in a file of row groups.
-fn file(rows: &Rows, cells: &WriteBatch, typed: bool, block_rows: u32) -> HFileReader {
+pub(super) fn file(rows: &Rows, cells: &WriteBatch, typed: bool, block_rows: u32) -> HFileReader {
     let family = &rows.schema.empty_family;
     let layout = typed.then(|| Arc::new(rows.schema.family_layout(family)));
     let options = WriterOptions { encoding: Encoding::Columnar, block_rows, layout, ..Default::default() };
@@ -92,7 +92,7 @@ proptest! {
 }
 
 /// Rows of a short text, one of fixed width, a long one and a number, few of each, some of them NULL, in row groups of 100 rows.
-fn repetitive() -> (TableSchema, HFileReader) {
+pub(super) fn repetitive() -> (TableSchema, HFileReader) {
     let schema = define(
         vec![
             ColumnDefinition::new("K", SqlType::Integer),

@@ -5,7 +5,7 @@ use super::*;
 
 /// K has the numbers from 0 to 999, once each; nothing is known of other columns.
 fn facts(column: &Column) -> Option<ValueFacts> {
-    (column.name == "k").then_some(ValueFacts { values: Some(1000.0), bounds: (0, 999) })
+    (column.name == "k").then_some(ValueFacts { values: Some(1000.0), bounds: Some((0, 999)) })
 }
 
 #[test]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Between which integers the values of a table's columns lie, by the heads of its row groups: for planners, who want to know
-//! how many values a column can have and what share of the rows a comparison leaves.
+//! What a table's files know of the values of its columns: between which integers they lie, by the heads of row groups, and how
+//! many different ones there are, by the files' sketches. For planners, who want to know what share of the rows a condition
+//! leaves and how many rows of one table a row of another one meets.
 
 use std::collections::BTreeMap;
 
-use basalt_hfile::columnar::{ColumnarBlock, IntegerSource};
+use basalt_hfile::columnar::{ColumnarBlock, IntegerSource, Sketch, Sketches};
 
 use super::file::{ReadAccess, StoreFile};
 use crate::Result;
@@ -12,18 +13,20 @@ use crate::Result;
 /// Row groups of a file that are looked at, at most; of more, some at equal distances.
 const GROUPS_MAX: usize = 256;
 
-/// The least and the greatest integer of each key part and column that holds integers. What is in memory, in other encodings
-/// or in row groups that were not looked at may lie outside.
+/// The least and the greatest integer of each key part and column that holds integers, and about how many different values each
+/// key part and column has. What is in memory, in other encodings or in row groups that were not looked at may lie outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Integers {
+pub struct KnownValues {
     key: BTreeMap<usize, (i64, i64)>,
     columns: BTreeMap<Vec<u8>, (i64, i64)>,
+    sketches: Sketches,
 }
 
-impl Integers {
+impl KnownValues {
     /// Of a file, which may have no row groups.
     pub(super) fn of_file(file: &StoreFile, access: &ReadAccess) -> Result<Self> {
-        let mut found = Self::default();
+        let sketches = file.explained(file.reader()?.sketches())?;
+        let mut found = Self { sketches, ..Self::default() };
         let count = file.blocks_end()?;
         let step = count.div_ceil(GROUPS_MAX).max(1);
         for block in (0..count).step_by(step).chain(count.checked_sub(1)) {
@@ -48,6 +51,7 @@ impl Integers {
 
     /// Takes in those of another file.
     pub(crate) fn add(&mut self, other: &Self) {
+        self.sketches.merge(&other.sketches);
         for (&part, &bounds) in &other.key {
             widen(self.key.entry(part).or_insert(bounds), bounds);
         }
@@ -56,14 +60,24 @@ impl Integers {
         }
     }
 
-    /// Of a part of the key; `None` if it is no integer, or nothing is known of it.
-    pub fn of_key_part(&self, part: usize) -> Option<(i64, i64)> {
+    /// Least and greatest of a part of the key; `None` if it is no integer, or nothing is known of it.
+    pub fn bounds_of_key_part(&self, part: usize) -> Option<(i64, i64)> {
         self.key.get(&part).copied()
     }
 
-    /// Of a column, by its qualifier; `None` if it is no integer, or nothing is known of it.
-    pub fn of_column(&self, qualifier: &[u8]) -> Option<(i64, i64)> {
+    /// Least and greatest of a column, by its qualifier; `None` if it is no integer, or nothing is known of it.
+    pub fn bounds_of_column(&self, qualifier: &[u8]) -> Option<(i64, i64)> {
         self.columns.get(qualifier).copied()
+    }
+
+    /// How many different values a part of the key has, about; `None` if nothing is known of it.
+    pub fn distinct_of_key_part(&self, part: usize) -> Option<f64> {
+        self.sketches.of_key_part(part).map(Sketch::estimate)
+    }
+
+    /// How many different values a column has, about, by its qualifier; `None` if nothing is known of it.
+    pub fn distinct_of_column(&self, qualifier: &[u8]) -> Option<f64> {
+        self.sketches.of_column(qualifier).map(Sketch::estimate)
     }
 }
 

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Numbers of row groups added up as they are decoded: what SUM, AVG, MIN, MAX and COUNT need, without arrays.
+//!
+//! What the head of a row group, or of a section, says of all rows that are wanted is taken from there, and their values
+//! are not read.
+
+use basalt_model::{ColumnRef, SqlType, TableSchema};
+
+use super::{Column, Place, RowDecoder, Selected};
+use crate::columnar::{
+    ColumnVector, ColumnarBlock, Facts, Form, Mask, Place as ValuePlace, Stored, VectorValues, float_32,
+    float_64,
+};
+use crate::error::Result as FileResult;
+
+/// What is to be known of the values of a column, beside how many are not NULL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Their sum.
+    pub sum: bool,
+    /// The least and the greatest.
+    pub extremes: bool,
+}
+
+/// A number of a column: integers, the digits of DECIMALs, milliseconds of DATEs and nanoseconds of TIMESTAMPs as integers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// Of any type but FLOAT and DOUBLE.
+    Integer(i64),
+    /// Of FLOAT and DOUBLE.
+    Float(f64),
+}
+
+/// What is known of the values of a column that are not NULL.
+#[derive(Debug, Clone, Copy)]
+pub struct Total {
+    form: Form,
+    wanted: Wanted,
+    /// How many there are.
+    pub count: u64,
+    /// The sum of integers, or of the digits of DECIMALs; if it was wanted.
+    pub sum: i128,
+    /// The sum of floats, if it was wanted.
+    pub float_sum: f64,
+    least: i64,
+    most: i64,
+    /// The row group in hand has been taken into account by its head.
+    is_answered: bool,
+}
+
+/// Totals of the columns of a decoder.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// Rows that were added up.
+    pub rows: u64,
+    /// A total for each of the decoder's columns.
+    pub columns: Vec<Total>,
+    /// Whether the row group in hand can be added up; `None`: not looked at.
+    fits: Option<bool>,
+    /// The numbers of a vector that are wanted.
+    narrow: Vec<u32>,
+    wide: Vec<u64>,
+}
+
+impl Totals {
+    /// True if values of the column can be added up as they are stored: numbers, and moments for their extremes. Not those of
+    /// columns with a DEFAULT, which are not all stored.
+    pub fn can_have(table: &TableSchema, column: ColumnRef) -> bool {
+        use SqlType::*;
+        let has_default =
+            matches!(column, ColumnRef::Column(index) if table.columns[index].default_value.is_some());
+        let is_number = matches!(
+            table.sql_type(column),
+            TinyInt
+                | SmallInt
+                | Integer
+                | BigInt
+                | Float
+                | Double
+                | Decimal(Some(_))
+                | Date
+                | Time
+                | Timestamp
+        );
+        is_number && !has_default
+    }
+}
+
+impl Total {
+    fn new(sql_type: SqlType, wanted: Wanted) -> Self {
+        Self {
+            form: Form::of(sql_type, || 0),
+            wanted,
+            count: 0,
+            sum: 0,
+            float_sum: 0.0,
+            least: i64::MAX,
+            most: i64::MIN,
+            is_answered: false,
+        }
+    }
+
+    /// The least value, if that was wanted and there is one.
+    pub fn least(&self) -> Option<Number> {
+        (self.wanted.extremes && self.count > 0).then(|| self.number(self.least))
+    }
+
+    /// The greatest value, if that was wanted and there is one.
+    pub fn most(&self) -> Option<Number> {
+        (self.wanted.extremes && self.count > 0).then(|| self.number(self.most))
+    }
+
+    fn number(&self, stored: i64) -> Number {
+        match self.form {
+            Form::Float(4) => Number::Float(float_32(stored as u32).into()),
+            Form::Float(_) => Number::Float(float_64(stored as u64)),
+            _ => Number::Integer(stored),
+        }
+    }
+
+    /// Takes values into account of which only this is known; false if more is wanted.
+    fn answer(&mut self, facts: &Facts) -> bool {
+        let extremes = facts.extremes().filter(|_| facts.values > 0);
+        if self.wanted.sum || self.wanted.extremes && extremes.is_none() && facts.values > 0 {
+            return false;
+        }
+        self.count += facts.values as u64;
+        if let Some((least, most)) = extremes {
+            (self.least, self.most) = (self.least.min(least), self.most.max(most));
+        }
+        true
+    }
+
+    fn add_narrow(&mut self, numbers: &[u32]) {
+        self.count += numbers.len() as u64;
+        if self.wanted.sum {
+            match self.form {
+                Form::Float(_) => self.float_sum += sum_of_floats(numbers, |number| float_32(number).into()),
+                _ => {
+                    self.sum +=
+                        i128::from(numbers.iter().map(|&number| i64::from(number as i32)).sum::<i64>())
+                }
+            }
+        }
+        if self.wanted.extremes {
+            let least = numbers.iter().fold(i32::MAX, |least, &number| least.min(number as i32));
+            let most = numbers.iter().fold(i32::MIN, |most, &number| most.max(number as i32));
+            if !numbers.is_empty() {
+                (self.least, self.most) = (self.least.min(least.into()), self.most.max(most.into()));
+            }
+        }
+    }
+
+    fn add_wide(&mut self, numbers: &[u64]) {
+        self.count += numbers.len() as u64;
+        if self.wanted.sum {
+            match self.form {
+                Form::Float(_) => self.float_sum += sum_of_floats(numbers, float_64),
+                _ => self.sum += sum_of_wide(numbers),
+            }
+        }
+        if self.wanted.extremes {
+            let least = numbers.iter().fold(i64::MAX, |least, &number| least.min(number as i64));
+            let most = numbers.iter().fold(i64::MIN, |most, &number| most.max(number as i64));
+            (self.least, self.most) = (self.least.min(least), self.most.max(most));
+        }
+    }
+}
+
+/// Floats that are added up side by side, each to a sum of its own.
+const LANES: usize = 16;
+
+/// The sum of floats in 64 bits.
+#[inline]
+fn sum_of_floats<T: Copy>(numbers: &[T], float: impl Fn(T) -> f64) -> f64 {
+    let (rows, rest) = numbers.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for row in rows {
+        for (sum, &number) in sums.iter_mut().zip(row) {
+            *sum += float(number);
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&number| float(number)).sum::<f64>()
+}
+
+/// The sum of integers of 64 bits, of which there are fewer than 2^31.
+fn sum_of_wide(numbers: &[u64]) -> i128 {
+    // Halves apart, neither of which leaves 64 bits.
+    let low: u64 = numbers.iter().map(|&number| number & 0xffff_ffff).sum();
+    let high: i64 = numbers.iter().map(|&number| i64::from((number >> 32) as i32)).sum();
+    (i128::from(high) << 32) + i128::from(low)
+}
+
+impl RowDecoder {
+    /// From now on [`Self::add_up`] is of use: `wanted` of each column, for all of which [`Totals::can_have`] must hold.
+    pub fn set_totals(&mut self, table: &TableSchema, projection: &[ColumnRef], wanted: &[Wanted]) {
+        let columns = projection.iter().zip(wanted);
+        let columns = columns.map(|(&column, &wanted)| Total::new(table.sql_type(column), wanted)).collect();
+        self.totals = Some(Totals { columns, ..Totals::default() });
+    }
+
+    /// What was added up so far.
+    pub fn totals(&self) -> Option<&Totals> {
+        self.totals.as_ref()
+    }
+
+    /// True if the head of the row group in hand has told all that is wanted of a column.
+    pub(super) fn is_answered(&self, column: usize) -> bool {
+        self.totals.as_ref().is_some_and(|totals| totals.columns[column].is_answered)
+    }
+
+    /// The next row group begins.
+    pub fn begin_totals(&mut self) {
+        if let Some(totals) = &mut self.totals {
+            totals.fits = None;
+            totals.columns.iter_mut().for_each(|total| total.is_answered = false);
+        }
+    }
+
+    /// Adds up all rows of a row group, which has just begun, as far as its head knows what is wanted. True if that is all, and
+    /// no vector of it needs to be added up.
+    pub fn add_up_group(&mut self, block: &ColumnarBlock) -> bool {
+        let Self { columns, totals: Some(totals), .. } = self else { return false };
+        if !totals.fits(columns, block) {
+            return false;
+        }
+        for (column, total) in columns.iter().zip(&mut totals.columns) {
+            total.is_answered =
+                stored(column, block).is_none_or(|stored| total.answer(&block.facts_of(stored)));
+        }
+        let all = totals.columns.iter().all(|total| total.is_answered);
+        totals.rows += if all { block.rows() as u64 } else { 0 };
+        all
+    }
+
+    /// Adds up some rows of a vector of a plain row group; false, and nothing done, if they can only be pushed. Whatever
+    /// [`Self::select`] decoded of the vector is used and released.
+    pub fn add_up(&mut self, block: &ColumnarBlock, vector: usize, rows: &Mask) -> FileResult<bool> {
+        let Self { columns, totals: Some(totals), held, .. } = self else { return Ok(false) };
+        if !totals.fits(columns, block) {
+            return Ok(false);
+        }
+        let all = rows.count() == block.rows_of(vector);
+        // Memory that goes from column to column stays in the processor's first cache.
+        let one_by_one = held.is_empty();
+        for (column, total) in columns.iter().zip(&mut totals.columns) {
+            let Some(stored) = stored(column, block).filter(|_| !total.is_answered) else { continue };
+            if all && block.facts_of_vector(stored, vector)?.is_some_and(|facts| total.answer(&facts)) {
+                continue;
+            }
+            let values = held.vector(block, stored, vector)?;
+            match (&values.values, all) {
+                (VectorValues::Narrow(numbers), true) => total.add_narrow(numbers),
+                (VectorValues::Wide(numbers), true) => total.add_wide(numbers),
+                (VectorValues::Narrow(numbers), false) => {
+                    total.add_narrow(choose(numbers, values, rows, &mut totals.narrow));
+                }
+                (VectorValues::Wide(numbers), false) => {
+                    total.add_wide(choose(numbers, values, rows, &mut totals.wide));
+                }
+                // A column of numbers without any value.
+                (VectorValues::Texts(_) | VectorValues::Codes(..), _) => {}
+            }
+            if one_by_one {
+                held.release();
+            }
+        }
+        held.release();
+        totals.rows += rows.count() as u64;
+        Ok(true)
+    }
+}
+
+impl Totals {
+    /// True if all columns of the row group in hand are stored as they are added up.
+    fn fits(&mut self, columns: &[Column], block: &ColumnarBlock) -> bool {
+        *self.fits.get_or_insert_with(|| {
+            columns.iter().zip(&self.columns).all(|(column, total)| match &column.place {
+                Place::Key(place) => {
+                    place.is_part_of(block.key_parts())
+                        && block.form_of(Stored::Part(place.index)) == total.form
+                }
+                Place::Cell(_) => match stored(column, block) {
+                    Some(stored) => block.form_of(stored) == total.form,
+                    None => true,
+                },
+            })
+        })
+    }
+}
+
+/// Where a row group has a column; `None` if it has no value of it.
+fn stored(column: &Column, block: &ColumnarBlock) -> Option<Stored> {
+    match &column.place {
+        Place::Key(place) => Some(Stored::Part(place.index)),
+        Place::Cell(place) => block.column(&place.name[usize::from(place.family_len)..]).map(Stored::Column),
+    }
+}
+
+/// The numbers of some rows.
+fn choose<'a, T: Copy>(
+    numbers: &'a [T],
+    vector: &ColumnVector,
+    rows: &Mask,
+    chosen: &'a mut Vec<T>,
+) -> &'a [T] {
+    let selected = Selected::of(rows);
+    let Some(places) = &vector.places else {
+        if let Selected::Range(range) = selected {
+            return &numbers[range];
+        }
+        chosen.clear();
+        chosen.extend((0..selected.len()).map(|at| numbers[selected.row(at)]));
+        return chosen;
+    };
+    let place = |at| match places[selected.row(at)] {
+        ValuePlace::Value(value) => Some(numbers[value as usize]),
+        ValuePlace::Empty | ValuePlace::Missing => None,
+    };
+    chosen.clear();
+    chosen.extend((0..selected.len()).filter_map(place));
+    chosen
+}
