@@ -133,6 +133,8 @@ impl DisplayAs for IndexOnlyScan {
     }
 }
 
+/// The order of the input is kept and is that of the properties, but `maintains_input_order` must not say so: the planner would
+/// ask the input for an order by the numbers of these columns, which are others there.
 impl ExecutionPlan for IndexOnlyScan {
     fn name(&self) -> &str {
         "IndexOnlyScan"
@@ -144,10 +146,6 @@ impl ExecutionPlan for IndexOnlyScan {
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
