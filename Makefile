@@ -35,7 +35,7 @@ help:
 	@echo 'make bench-columnar size and speed of COLUMNAR: the three-column table, and LINEITEM beside its Parquet file'
 	@echo 'make bench-points single rows beside RocksDB; POINTS=1000000 ENCODING=NONE COMPRESSION=NONE (needs librocksdb-dev)'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
-	@echo 'make fuzz       every fuzz target of store file and protocol for TIME=600 seconds each (needs cargo-fuzz)'
+	@echo 'make fuzz       every fuzz target of store file, log, manifest and protocol for TIME=600 seconds each, JOBS=1 at once (needs cargo-fuzz)'
 	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50), minutes of clients that come and go'
 
 build: toolchain
@@ -133,8 +133,9 @@ torture: toolchain
 
 TIME ?= 600
 TARGETS ?=
+JOBS ?= 1
 fuzz: toolchain
-	TIME=$(TIME) fuzz/run.sh $(TARGETS)
+	TIME=$(TIME) JOBS=$(JOBS) fuzz/run.sh $(TARGETS)
 
 # Only `bench` and `reference` need Python; the packages go into an environment of their own.
 $(PYTHON): tests/reference/requirements.txt

@@ -1,46 +1,60 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# run.sh [TARGET...]: every fuzz target (or those named, as hfile_tags or wire_cells) for TIME seconds, one after the other; a line for each at the end.
+# run.sh [TARGET...]: every fuzz target (or those named, as hfile_tags or wire_cells) for TIME seconds, JOBS at once; a line for each.
 #
 # Needs cargo-fuzz (cargo install cargo-fuzz) and, for its compiler flags, a nightly compiler or RUSTC_BOOTSTRAP=1, which is set here.
-# New inputs are kept in fuzz/corpus, failures in fuzz/artifacts, logs in $BASALT_CACHE/fuzz. MERGE=1 adds to the corpus of the
-# repository what reaches code that nothing there does, from inputs of at most 2 KiB.
+# PROGRAMS=DIR takes programs that are compiled already. New inputs are kept in $OUT/corpus, failures in $OUT/artifacts, logs in
+# $OUT/logs; OUT is $BASALT_CACHE/fuzz unless it is set. MERGE=1 adds to the corpus of the repository what reaches code that
+# nothing there does, from inputs of at most 2 KiB.
 set -euo pipefail
 cd "$(dirname "$0")"
-command -v cargo-fuzz >/dev/null || { echo 'cargo-fuzz is missing: cargo install cargo-fuzz' >&2; exit 2; }
 export RUSTC_BOOTSTRAP=1
 # libdeflate has the same constant table in two of its translation units.
 export ASAN_OPTIONS=detect_odr_violation=0
 cache=${BASALT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/basalt}/fuzz
-unset CARGO_TARGET_DIR
-mkdir -p "$cache/logs"
+export OUT=${OUT:-$cache} TIME=${TIME:-600} MAX_LEN=${MAX_LEN:-16384} MERGE=${MERGE:-}
 
-targets=("$@")
-[ $# -gt 0 ] || mapfile -t targets < <(sed -n 's/^name = "\(hfile\|wire\)_\(.*\)"$/\1_\2/p' Cargo.toml)
-status=0
-for target in "${targets[@]}"; do
-  cargo fuzz build --fuzz-dir . --target-dir "$cache/target" "$target"
-  program=$cache/target/$(rustc -vV | sed -n 's/^host: //p')/release/$target
-  # The protocol's targets begin with nothing; HBase's files are in the repository.
-  seeds=../crates/basalt-hfile/testdata/corpus/${target#hfile_}
-  [ -d "$seeds" ] || seeds=corpus/$target
-  mkdir -p "corpus/$target" "artifacts/$target"
-  log=$cache/logs/$target.log
+if [ -z "${PROGRAMS:-}" ]; then
+  command -v cargo-fuzz >/dev/null || { echo 'cargo-fuzz is missing: cargo install cargo-fuzz' >&2; exit 2; }
+  (unset CARGO_TARGET_DIR; cargo fuzz build --fuzz-dir . --target-dir "$cache/target")
+  PROGRAMS=$cache/target/$(rustc -vV | sed -n 's/^host: //p')/release
+fi
+export PROGRAMS
+
+# run_target TARGET: the first word of its name is that of the crate and the program.
+run_target() {
+  local target=$1
+  local crate=${target%%_*} name=${target#*_}
+  local log=$OUT/logs/$target.log found=$OUT/corpus/$target seeds=../crates/basalt-$crate/testdata/corpus/$name
+  export BASALT_FUZZ_TARGET=$target
+  mkdir -p "$found" "$seeds" "$OUT/artifacts/$target" "$OUT/logs"
+  BASALT_FUZZ_SEEDS=$found "$PROGRAMS/$crate"
+  local dictionary=()
+  [ ! -e "$crate.dict" ] || dictionary=(-dict="$crate.dict")
   # 64 MiB for one allocation and 512 MiB for the process, most of it the sanitizer's own. The programs themselves hold an input to a second.
-  if "$program" "corpus/$target" "$seeds" -artifact_prefix="artifacts/$target/" -max_total_time="${TIME:-600}" -timeout=600 \
-      -malloc_limit_mb=64 -rss_limit_mb=512 -max_len="${MAX_LEN:-16384}" -print_final_stats=1 -verbosity=0 >"$log" 2>&1; then
-    outcome=sound
-  else
+  local outcome=sound
+  "$PROGRAMS/$crate" "$found" "$seeds" "${dictionary[@]}" -artifact_prefix="$OUT/artifacts/$target/" -max_total_time="$TIME" \
+    -timeout=600 -malloc_limit_mb=64 -rss_limit_mb=512 -max_len="$MAX_LEN" -print_final_stats=1 -verbosity=0 >"$log" 2>&1 ||
     outcome="FAILED, see $log"
-    status=1
-  fi
-  if [ -n "${MERGE:-}" ]; then
+  if [ -n "$MERGE" ]; then
+    local small
     small=$(mktemp -d)
-    find "corpus/$target" -type f -size -2049c -exec cp -t "$small" {} +
-    "$program" -merge=1 -timeout=600 "$seeds" "$small" >>"$log" 2>&1 || status=1
+    find "$found" -type f -size -2049c -exec cp -t "$small" {} +
+    "$PROGRAMS/$crate" -merge=1 -timeout=600 "$seeds" "$small" >>"$log" 2>&1 || outcome="$outcome, not merged"
     rm -rf "$small"
   fi
+  rmdir "$seeds" 2>/dev/null || true
+  local runs
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | head -1)
-  echo "$target: ${runs:-?} inputs in ${TIME:-600} s, $outcome"
-done
-exit $status
+  echo "$target: ${runs:-?} inputs in $TIME s, $outcome"
+  [ "$outcome" = sound ]
+}
+export -f run_target
+
+{
+  if [ $# -gt 0 ]; then
+    printf '%s\n' "$@"
+  else
+    for crate in hfile model store wire; do BASALT_FUZZ_TARGET=list "$PROGRAMS/$crate"; done
+  fi
+} | xargs -P "${JOBS:-1}" -I{} bash -c 'set -euo pipefail; run_target {}'

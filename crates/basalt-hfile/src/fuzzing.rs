@@ -35,7 +35,7 @@ pub fn memory_bytes_max(len: usize) -> usize {
 pub type Target = fn(&[u8]);
 
 /// Name and function of every target.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 18 + cfg!(feature = "typed") as usize] = [
     ("file", file),
     ("resealed_file", resealed_file),
     ("encoding_none", |data| block(Encoding::None, data)),
@@ -54,6 +54,8 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("index", index),
     ("bloom", bloom),
     ("trailer_and_info", trailer_and_info),
+    #[cfg(feature = "typed")]
+    ("columnar_typed", columnar_typed),
 ];
 
 /// The function of a target; panics if there is none of this name.
@@ -162,6 +164,17 @@ fn columnar_block(data: &[u8]) {
             let _ = group.vector_bounds(column, vector);
         }
     }
+}
+
+/// A row group whose rows become record batches: a byte that chooses what its bytes are taken for, then the block.
+#[cfg(feature = "typed")]
+fn columnar_typed(data: &[u8]) {
+    let Some((&choice, block)) = data.split_first() else { return };
+    let layout = CellLayout { with_seq: true, ..Default::default() };
+    let Ok(group) = columnar::fuzzed::open(block.to_vec(), &context(layout)) else { return };
+    let group = Arc::new(group);
+    let cells = block_of(Content::Columns(group.clone())).decode();
+    crate::typed::fuzzed::read(&group, cells.ok(), choice);
 }
 
 /// One vector of a section.

@@ -25,6 +25,7 @@ mod column;
 mod decode;
 mod encode;
 mod error;
+pub(crate) mod fuzzed;
 mod source;
 
 use std::collections::HashMap;

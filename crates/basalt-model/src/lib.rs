@@ -8,6 +8,8 @@
 pub mod cell;
 pub mod escape;
 pub mod filter;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod index;
 pub mod mutation;
 pub mod operation;

@@ -8,6 +8,8 @@ pub mod compact;
 mod database;
 pub mod env;
 pub mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod ids;
 mod index;
 mod ingest;

@@ -32,6 +32,7 @@
 //! stopped, and a torn tail. Every log has that gap; the marks keep it below the length of one tick.
 
 pub(crate) mod frame;
+pub(crate) mod fuzzed;
 pub(crate) mod recover;
 pub(crate) mod writer;
 

@@ -2,23 +2,32 @@
 //! Entry points for fuzzers. Not part of the public interface.
 //!
 //! Each target takes any bytes, as a peer may send them, and must return. `fuzz/` at the root of the repository runs them under
-//! cargo-fuzz, one program a target; the tests of this module run them over requests that were changed at random.
+//! cargo-fuzz, one program a target; the tests of this module run them over sound inputs that were changed at random, and over
+//! `testdata/corpus/TARGET`: what long runs found worth keeping, and whatever once failed.
+
+mod seeds;
 
 use bytes::{Buf, Bytes};
 use prost::Message;
 
+pub use seeds::seeds;
+
 use crate::preamble::{PREAMBLE_LEN, Preamble};
-use crate::{CellReader, Compressor, Request, filter, multi, mutation, pb, read, schema, zookeeper};
+use crate::{
+    CellReader, Compressor, Request, filter, multi, mutation, names, pb, read, region_name, schema, zookeeper,
+};
 
 /// What a fuzzer calls with each input.
 pub type Target = fn(&[u8]);
 
 /// Name and function of every target.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("preamble", preamble),
     ("request", request),
     ("cells", cells),
     ("filter", filters),
+    ("table", table),
+    ("names", names_of),
     ("zookeeper", quorum),
     ("codec_gzip", |data| codec(Compressor::Gzip, data)),
     ("codec_zlib", |data| codec(Compressor::Zlib, data)),
@@ -108,6 +117,23 @@ fn filters(data: &[u8]) {
     let _ = pb::Filter::decode(data).map(filter::decode);
 }
 
+/// The description of a table, then of a table that changes.
+fn table(data: &[u8]) {
+    let Ok(message) = pb::TableSchema::decode(data) else { return };
+    let Ok(table) = schema::table(message) else { return };
+    let again = schema::table(schema::table_schema(&table)).map(|table| schema::table_schema(&table));
+    assert_eq!(again.ok(), Some(schema::table_schema(&table)));
+}
+
+/// Names of tables and regions, and two rows of `hbase:meta`.
+fn names_of(data: &[u8]) {
+    let _ = names::table_of_text(data).map(|name| names::table_text(&name));
+    let _ = pb::TableName::decode(data).map(|name| names::table_of(&name));
+    let _ = region_name::table_part(data);
+    let (a, b) = data.split_at(data.len() / 2);
+    assert_eq!(region_name::compare_meta_rows(a, b), region_name::compare_meta_rows(b, a).reverse());
+}
+
 fn quorum(data: &[u8]) {
     let packet = Bytes::copy_from_slice(data);
     let _ = zookeeper::connect(packet.clone(), 1);
@@ -119,95 +145,4 @@ fn codec(codec: Compressor, data: &[u8]) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn requests() -> Vec<Vec<u8>> {
-        let region = pb::RegionSpecifier { r#type: 1, value: "t,,1.0123.".into() };
-        let filter = pb::Filter {
-            name: "org.apache.hadoop.hbase.filter.FirstKeyOnlyFilter".into(),
-            serialized_filter: Some(Bytes::new()),
-        };
-        let get = pb::Get { row: "r".into(), filter: Some(filter.clone()), ..Default::default() };
-        let put = pb::MutationProto {
-            row: Some("r1".into()),
-            mutate_type: Some(pb::mutation_proto::MutationType::Put as i32),
-            associated_cell_count: Some(1),
-            ..Default::default()
-        };
-        let cell = b"\0\0\0\x1a\0\0\0\x10\0\0\0\x02\0\x02r1\x01fq\0\0\0\0\0\0\x03\xe8\x04v1";
-        let action = pb::Action { mutation: Some(put.clone()), ..Default::default() };
-        let region_action =
-            pb::RegionAction { region: region.clone(), action: vec![action], ..Default::default() };
-        let scan = pb::Scan { start_row: Some("a".into()), filter: Some(filter), ..Default::default() };
-        let frame = |method: &str, message: Vec<u8>, cells: &[u8]| {
-            let header = pb::RequestHeader {
-                call_id: Some(1),
-                method_name: Some(method.into()),
-                request_param: Some(true),
-                cell_block_meta: (!cells.is_empty())
-                    .then_some(pb::CellBlockMeta { length: Some(cells.len() as u32) }),
-                ..Default::default()
-            };
-            let mut frame = header.encode_length_delimited_to_vec();
-            prost::encoding::encode_varint(message.len() as u64, &mut frame);
-            frame.extend(message);
-            frame.extend_from_slice(cells);
-            frame
-        };
-        vec![
-            frame("Get", pb::GetRequest { region: region.clone(), get }.encode_to_vec(), b""),
-            frame(
-                "Scan",
-                pb::ScanRequest { region: Some(region.clone()), scan: Some(scan), ..Default::default() }
-                    .encode_to_vec(),
-                b"",
-            ),
-            frame(
-                "Mutate",
-                pb::MutateRequest { region, mutation: put, ..Default::default() }.encode_to_vec(),
-                cell,
-            ),
-            frame(
-                "Multi",
-                pb::MultiRequest { region_action: vec![region_action], ..Default::default() }.encode_to_vec(),
-                cell,
-            ),
-        ]
-    }
-
-    /// Requests with bytes changed, cut off and repeated: every target takes all of them.
-    #[test]
-    fn what_was_changed_at_random_is_read_or_refused() {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = move |below: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state as usize % below
-        };
-        for sent in requests() {
-            for _ in 0..3_000 {
-                let mut changed = sent.clone();
-                for _ in 0..=random(4) {
-                    let at = random(changed.len());
-                    match random(3) {
-                        0 => changed[at] = random(256) as u8,
-                        1 => changed.truncate(at + 1),
-                        _ => changed.insert(at, random(256) as u8),
-                    }
-                }
-                for (_, target) in TARGETS {
-                    target(&changed);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_requests_themselves_are_read() {
-        for sent in requests() {
-            assert!(Request::decode(sent.into()).is_ok());
-        }
-    }
-}
+mod tests;

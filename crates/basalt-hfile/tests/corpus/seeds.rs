@@ -112,7 +112,9 @@ fn of_columnar(save: &impl Fn(&str, &str, &[u8])) {
                 let extent = reader.block_extent(index).unwrap();
                 let at = extent.offset as usize;
                 let name = format!("{name}_{}", compression.name().to_lowercase());
-                save("columnar_block", &name, &bytes[at..at + extent.size_bytes as usize]);
+                let block = &bytes[at..at + extent.size_bytes as usize];
+                save("columnar_block", &name, block);
+                save("columnar_typed", &name, &[&[name.len() as u8], block].concat());
             }
         }
     }

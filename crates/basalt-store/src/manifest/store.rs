@@ -111,11 +111,13 @@ pub(crate) fn read(env: &Env, path: &Path) -> Result<Manifest> {
     decode(&bytes, path)
 }
 
-fn encode(manifest: &Manifest) -> Vec<u8> {
+/// The bytes of a manifest file.
+pub(crate) fn encode(manifest: &Manifest) -> Vec<u8> {
     document::encode(MAGIC, FORMAT, manifest)
 }
 
-fn decode(bytes: &[u8], path: &Path) -> Result<Manifest> {
+/// The manifest of a file's bytes, checked; `path` is named in errors.
+pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Manifest> {
     let (manifest, json_at): (Manifest, _) = document::decode(MAGIC, FORMAT, bytes, path)?;
     manifest.check_invariants().map_err(|what| Error::corrupt(path, json_at, what))?;
     Ok(manifest)

@@ -2,38 +2,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use basalt_model::{Seq, TableId, WriteBatch};
+use basalt_model::{Seq, TableId};
 
-use super::frame::{FRAME_HEADER, SEGMENT_HEADER, encode_section};
+use super::frame::{FRAME_HEADER, SEGMENT_HEADER};
+use super::fuzzed::{LOG_ID, ROOT, payload};
 use super::recover::{LogReader, Recovered, repair};
-use super::writer::{LogWriter, Payload};
+use super::writer::LogWriter;
 use crate::env::sim::{Fault, FaultPlan, SimStorage};
 use crate::env::{Env, SyncKind};
-use crate::ids::RegionId;
 use crate::{Error, Result};
-
-const LOG_ID: u64 = 77;
-const ROOT: &str = "/db";
-
-fn payload(seq: u64) -> Payload {
-    let mut batch = WriteBatch::new();
-    for row in [format!("row{seq}a"), format!("row{seq}b")] {
-        let mut builder = batch.row(TableId(5), row.as_bytes()).unwrap();
-        builder.put(b"f", b"q", 1, seq.to_string().as_bytes()).unwrap();
-        builder.finish();
-    }
-    let batch = batch.freeze();
-    let keys: Vec<_> = batch.rows.iter().map(|(_, row)| row.borrow().row()).collect();
-    let mut payload = Payload {
-        section_count: 1,
-        seq_first: Seq(seq),
-        seq_last: Seq(seq),
-        table: TableId(5),
-        ..Payload::default()
-    };
-    encode_section(&mut payload.bytes, LOG_ID, (Seq(seq), TableId(5), RegionId(6)), &keys, &batch.bytes);
-    payload
-}
 
 struct Log {
     storage: SimStorage,
