@@ -137,7 +137,7 @@ enum State {
 }
 
 impl Compressor {
-    /// `level` is the codec's own scale; `None` takes the default (GZ 6, ZSTD 1).
+    /// `level` is the codec's own scale; `None` takes the default (GZ 5, ZSTD 1).
     pub(crate) fn new(compression: Compression, level: Option<i32>) -> std::io::Result<Self> {
         let state = match compression {
             Compression::None => State::None,

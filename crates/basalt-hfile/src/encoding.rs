@@ -197,7 +197,7 @@ impl CellStep {
 
 /// Length of the common prefix.
 #[inline(always)]
-fn common_len(a: &[u8], b: &[u8]) -> usize {
+pub(crate) fn common_len(a: &[u8], b: &[u8]) -> usize {
     let len = a.len().min(b.len());
     let (a, b) = (&a[..len], &b[..len]);
     let mut at = 0;

@@ -372,6 +372,17 @@ impl<'a> Rows<'a> {
         })
     }
 
+    /// The cells of a row.
+    #[inline(always)]
+    pub(crate) fn cells_of(&self, row: usize) -> impl Iterator<Item = CellRef<'a>> {
+        let ((key, bytes), rows) = (self.key_and_bytes(row), *self);
+        self.run
+            .columns
+            .iter()
+            .zip(self.versions(row))
+            .map(move |(column, (timestamp, _))| cell_of(key, bytes, rows.name_of(column), column, timestamp))
+    }
+
     /// One cell.
     #[inline]
     pub fn cell(&self, row: usize, column: usize) -> CellRef<'a> {
