@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#![allow(clippy::disallowed_methods, reason = "the corpus lies beside the sources, outside of any database")]
 use std::path::PathBuf;
 
 use super::*;
