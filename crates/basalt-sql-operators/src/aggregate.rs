@@ -16,7 +16,7 @@ mod terms;
 mod totals;
 
 pub use plan::below_projection;
-pub use rule::AggregateNumbers;
+pub use rule::{AggregateNumbers, in_two_steps};
 
 use datafusion::common::Result;
 use datafusion::execution::SendableRecordBatchStream;

@@ -9,7 +9,7 @@ mod join_filters;
 mod sort;
 mod unordered;
 
-pub use aggregate::{AggregateNumbers, ShortSource, below_projection};
+pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps};
 pub use join_filters::NullableJoinFilters;
 pub use sort::SortRows;
 pub use unordered::UnorderedInputs;

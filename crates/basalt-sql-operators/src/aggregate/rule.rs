@@ -65,7 +65,17 @@ fn replacement(aggregation: &AggregateExec, source: ShortSource) -> Result<Optio
     let Some(second) = second else {
         return Ok(Some(Arc::new(NumberAggregate::new(aggregation, plan, input, source))));
     };
-    // One step becomes two, of which the second finishes what the first has added up.
+    let first = |partial: &AggregateExec| Arc::new(NumberAggregate::new(partial, plan, input, source)) as _;
+    in_two_steps(aggregation, second, first).map(Some)
+}
+
+/// An aggregation of one step as two, of which the second finishes what the first has added up. `first` stands for the first step,
+/// which it is given as the planner would make it.
+pub fn in_two_steps(
+    aggregation: &AggregateExec,
+    second: AggregateMode,
+    first: impl FnOnce(&AggregateExec) -> Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let step = |mode, group_by, input| {
         let aggregates = aggregation.aggr_expr().to_vec();
         let filters = aggregation.filter_expr().to_vec();
@@ -73,6 +83,5 @@ fn replacement(aggregation: &AggregateExec, source: ShortSource) -> Result<Optio
     };
     let partial =
         step(AggregateMode::Partial, aggregation.group_expr().clone(), Arc::clone(aggregation.input()))?;
-    let first = NumberAggregate::new(&partial, plan, input, source);
-    Ok(Some(Arc::new(step(second, aggregation.group_expr().as_final(), Arc::new(first))?)))
+    Ok(Arc::new(step(second, aggregation.group_expr().as_final(), first(&partial))?))
 }

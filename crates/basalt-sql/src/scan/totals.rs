@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use basalt_hfile::typed::{Number, Total, Totals, Wanted};
-use basalt_sql_operators::below_projection;
+use basalt_sql_operators::{below_projection, in_two_steps};
 use datafusion::arrow::array::{ArrayRef, new_null_array};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -71,15 +71,8 @@ fn replacement(aggregation: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPl
     if !is_single {
         return Ok(Some(Arc::new(ScanTotals::new(aggregation, input, figures))));
     }
-    // One step becomes two, of which the second finishes what the first has added up.
-    let step = |mode, input| {
-        let (group_by, aggregates) = (aggregation.group_expr().clone(), aggregation.aggr_expr().to_vec());
-        let filters = aggregation.filter_expr().to_vec();
-        AggregateExec::try_new(mode, group_by, aggregates, filters, input, aggregation.input_schema())
-    };
-    let partial = step(AggregateMode::Partial, Arc::clone(aggregation.input()))?;
-    let first = ScanTotals::new(&partial, input, figures);
-    Ok(Some(Arc::new(step(AggregateMode::Final, Arc::new(first))?)))
+    let first = |partial: &AggregateExec| Arc::new(ScanTotals::new(partial, input, figures)) as _;
+    in_two_steps(aggregation, AggregateMode::Final, first).map(Some)
 }
 
 /// Where rows come from, and what is computed of them before they are aggregated.
