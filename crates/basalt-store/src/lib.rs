@@ -22,6 +22,7 @@ pub mod options;
 pub mod read;
 mod snapshot;
 mod table;
+mod tags;
 mod version;
 mod wal;
 

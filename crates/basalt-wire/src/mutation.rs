@@ -52,8 +52,10 @@ pub fn change(message: pb::MutationProto, cells: &mut CellReader) -> Result<Chan
     let ttl_ms = ttl(&message)?;
     let timestamp = message.timestamp.map(|at| at as i64).filter(|&at| at != LATEST_TIMESTAMP);
     let kind = message.mutate_type();
-    if ttl_ms.is_some() && kind != pb::mutation_proto::MutationType::Put {
-        return Err(Exception::refused("a time to live is only possible for the cells of a put"));
+    if ttl_ms.is_some() && kind == pb::mutation_proto::MutationType::Delete {
+        return Err(Exception::refused(
+            "a time to live is only possible for cells with values, not for deletes",
+        ));
     }
     let return_results = attribute(&message, RETURN_RESULTS).is_none_or(|value| value.first() != Some(&0));
     let (nonce, range) = (message.nonce.unwrap_or(0), time_range(message.time_range));
@@ -62,14 +64,14 @@ pub fn change(message: pb::MutationProto, cells: &mut CellReader) -> Result<Chan
         pb::mutation_proto::MutationType::Delete => delete(row, given, timestamp)?,
         pb::mutation_proto::MutationType::Increment => {
             let mut increment = Increment::new(row);
-            increment.time_range = range;
+            (increment.time_range, increment.ttl_ms) = (range, ttl_ms);
             increment.timestamp = new_timestamp(&given).or(timestamp);
             increment.amounts = amounts(given)?;
             Mutation::Increment(increment)
         }
         pb::mutation_proto::MutationType::Append => {
             let mut append = Append::new(row);
-            append.time_range = range;
+            (append.time_range, append.ttl_ms) = (range, ttl_ms);
             append.timestamp = new_timestamp(&given).or(timestamp);
             append.values = given.into_iter().map(|cell| (cell.family, cell.qualifier, cell.value)).collect();
             Mutation::Append(append)

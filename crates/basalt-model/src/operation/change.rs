@@ -202,13 +202,15 @@ pub struct Increment {
     pub timestamp: Option<i64>,
     /// Only values with these timestamps are found.
     pub time_range: super::TimeRange,
+    /// Milliseconds after their timestamps at which the new cells expire; `None`: as the cells that they replace.
+    pub ttl_ms: Option<u64>,
 }
 
 impl Increment {
     /// An increment without columns.
     pub fn new(row: impl Into<Bytes>) -> Self {
         let (amounts, time_range) = (Vec::new(), super::TimeRange::all());
-        Self { row: row.into(), amounts, timestamp: None, time_range }
+        Self { row: row.into(), amounts, timestamp: None, time_range, ttl_ms: None }
     }
 
     /// Adds a column.
@@ -222,6 +224,13 @@ impl Increment {
     #[must_use]
     pub fn at(mut self, timestamp: i64) -> Self {
         self.timestamp = Some(timestamp);
+        self
+    }
+
+    /// Lets the new cells expire this many milliseconds after their timestamps.
+    #[must_use]
+    pub fn ttl_ms(mut self, ttl_ms: u64) -> Self {
+        self.ttl_ms = Some(ttl_ms);
         self
     }
 
@@ -241,13 +250,15 @@ pub struct Append {
     pub timestamp: Option<i64>,
     /// Only values with these timestamps are found.
     pub time_range: super::TimeRange,
+    /// Milliseconds after their timestamps at which the new cells expire; `None`: as the cells that they replace.
+    pub ttl_ms: Option<u64>,
 }
 
 impl Append {
     /// An append without columns.
     pub fn new(row: impl Into<Bytes>) -> Self {
         let (values, time_range) = (Vec::new(), super::TimeRange::all());
-        Self { row: row.into(), values, timestamp: None, time_range }
+        Self { row: row.into(), values, timestamp: None, time_range, ttl_ms: None }
     }
 
     /// Adds a column.
@@ -266,6 +277,13 @@ impl Append {
     #[must_use]
     pub fn at(mut self, timestamp: i64) -> Self {
         self.timestamp = Some(timestamp);
+        self
+    }
+
+    /// Lets the new cells expire this many milliseconds after their timestamps.
+    #[must_use]
+    pub fn ttl_ms(mut self, ttl_ms: u64) -> Self {
+        self.ttl_ms = Some(ttl_ms);
         self
     }
 

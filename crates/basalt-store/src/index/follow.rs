@@ -12,10 +12,8 @@ use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::snapshot::query::View;
 use crate::snapshot::read;
+use crate::tags;
 use crate::version::TableVersion;
-
-/// HBase's tag type for a cell's own TTL.
-const TTL_TAG: u8 = 8;
 
 impl Shared {
     /// The batch, whose cells get the timestamp `timestamp`, with what follows from it for indexes. `view` shows
@@ -111,7 +109,7 @@ fn keep(
 fn check_cells(table: &TableDescriptor, mutations: &[RowMutationRef<'_>], timestamp: i64) -> Result<()> {
     let expires = table.families.iter().any(|family| family.ttl_secs.is_some());
     for cell in mutations.iter().flat_map(|mutation| mutation.cells(Seq(0))) {
-        if has_ttl(cell.tags) {
+        if tags::have_ttl(cell.tags) {
             return Err(Error::Invalid(format!(
                 "table {} has indexes and takes no cells with a TTL of their own; use the TTL of the table",
                 table.name
@@ -125,16 +123,4 @@ fn check_cells(table: &TableDescriptor, mutations: &[RowMutationRef<'_>], timest
         }
     }
     Ok(())
-}
-
-/// Tags are lengths (2 bytes, of type and content), types (1 byte) and contents.
-fn has_ttl(mut tags: &[u8]) -> bool {
-    while let [high, low, kind, ..] = *tags {
-        if kind == TTL_TAG {
-            return true;
-        }
-        let len = usize::from(u16::from_be_bytes([high, low])) + 2;
-        tags = tags.get(len..).unwrap_or_default();
-    }
-    false
 }

@@ -21,9 +21,10 @@ use bytes::Bytes;
 
 use super::filter::{CellFilter, Seen, Verdict};
 use super::marks::{Lives, Marks, first_delete};
-use super::resolve::{Rules, own_ttl_passed};
+use super::resolve::Rules;
 use super::seek::SeekKey;
 use crate::Result;
+use crate::tags::own_ttl_passed;
 use columns::Columns;
 
 mod columns;

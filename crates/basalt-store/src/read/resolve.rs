@@ -36,9 +36,7 @@ use basalt_model::{CellRef, CellType};
 
 use super::marks::{Lives, Marks, first_delete};
 use super::merge::Stretch;
-
-/// HBase's tag type for a cell's own TTL: 8 bytes, milliseconds.
-const TTL_TAG: u8 = 8;
+use crate::tags::own_ttl_passed;
 
 /// What decides about the cells of one family, at one moment.
 #[derive(Debug, Clone)]
@@ -387,22 +385,6 @@ fn append(out: &mut Vec<CellRun>, block: &Arc<CellBlock>, start: usize, end: usi
         return;
     }
     out.push(CellRun { block: Arc::clone(block), cells: start..end });
-}
-
-/// True if the cell carries a TTL tag that has run out.
-pub(super) fn own_ttl_passed(cell: &CellRef<'_>, now_ms: i64) -> bool {
-    let mut tags = cell.tags;
-    while let [high, low, rest @ ..] = tags {
-        let len = u16::from_be_bytes([*high, *low]) as usize;
-        let Some((tag, after)) = rest.split_at_checked(len) else { return false };
-        if let [TTL_TAG, ttl @ ..] = tag
-            && let Ok(ttl) = <[u8; 8]>::try_from(ttl)
-        {
-            return cell.timestamp.saturating_add(i64::from_be_bytes(ttl)) < now_ms;
-        }
-        tags = after;
-    }
-    false
 }
 
 #[cfg(test)]

@@ -15,9 +15,7 @@ use crate::error::{Error, Result};
 use crate::memtable::block_of;
 use crate::read::Row;
 use crate::snapshot::query::{View, check_row};
-
-/// HBase's tag type for a cell's own TTL: 8 bytes, milliseconds.
-const TTL_TAG: u8 = 8;
+use crate::tags;
 
 /// A mutation that was looked over.
 #[derive(Debug, Clone)]
@@ -33,6 +31,7 @@ struct Cell {
     qualifier: Bytes,
     timestamp: i64,
     value: Bytes,
+    tags: Vec<u8>,
 }
 
 impl<'a> Change<'a> {
@@ -184,19 +183,12 @@ fn negative_timestamp(mutation: &Mutation) -> Option<i64> {
 }
 
 fn write_put(put: &Put, now: i64, builder: &mut RowBuilder<'_>) -> Result<()> {
-    let tags = put.ttl_ms.map(ttl_tag).unwrap_or_default();
+    let tags = put.ttl_ms.map(tags::of_ttl).unwrap_or_default();
     for NewCell { family, qualifier, timestamp, value } in &put.cells {
         let timestamp = timestamp.filter(|&at| at != LATEST_TIMESTAMP).unwrap_or(now);
         builder.cell(family, qualifier, timestamp, CellType::Put, value, &tags)?;
     }
     Ok(())
-}
-
-fn ttl_tag(ttl_ms: u64) -> Vec<u8> {
-    let ttl = i64::try_from(ttl_ms).unwrap_or(i64::MAX);
-    let mut tag = vec![0, 9, TTL_TAG];
-    tag.extend_from_slice(&ttl.to_be_bytes());
-    tag
 }
 
 /// `newest` finds the timestamp of the n-th newest version of a column.
@@ -280,6 +272,11 @@ fn timestamp_of(stored: Option<&CellRef<'_>>, wanted: Option<i64>, now: i64) -> 
     }
 }
 
+/// A changed cell expires as the one that it replaces, unless the change says otherwise.
+fn tags_of(stored: Option<&CellRef<'_>>, ttl_ms: Option<u64>) -> Vec<u8> {
+    tags::of_successor(stored.map_or(b"", |cell| cell.tags), ttl_ms)
+}
+
 fn incremented(of: &Increment, view: &View<'_>, table: TableId, row: &[u8]) -> Result<Vec<Cell>> {
     let columns = of.amounts.iter().map(|(family, qualifier, _)| (family, qualifier));
     let before = current(view, table, row, columns, of.time_range)?;
@@ -296,7 +293,8 @@ fn incremented(of: &Increment, view: &View<'_>, table: TableId, row: &[u8]) -> R
         };
         let value = Bytes::copy_from_slice(&base.wrapping_add(*amount).to_be_bytes());
         let timestamp = timestamp_of(stored.as_ref(), of.timestamp, view.now_ms);
-        Ok(Cell { family: family.clone(), qualifier: qualifier.clone(), timestamp, value })
+        let tags = tags_of(stored.as_ref(), of.ttl_ms);
+        Ok(Cell { family: family.clone(), qualifier: qualifier.clone(), timestamp, value, tags })
     };
     of.amounts.iter().map(cell).collect()
 }
@@ -309,7 +307,8 @@ fn appended(of: &Append, view: &View<'_>, table: TableId, row: &[u8]) -> Result<
         let mut value = stored.map(|cell| cell.value.to_vec()).unwrap_or_default();
         value.extend_from_slice(more);
         let timestamp = timestamp_of(stored.as_ref(), of.timestamp, view.now_ms);
-        Cell { family: family.clone(), qualifier: qualifier.clone(), timestamp, value: value.into() }
+        let tags = tags_of(stored.as_ref(), of.ttl_ms);
+        Cell { family: family.clone(), qualifier: qualifier.clone(), timestamp, value: value.into(), tags }
     };
     Ok(of.values.iter().map(cell).collect())
 }
@@ -322,8 +321,8 @@ fn write_new(
     new: &mut Vec<NewCell>,
 ) -> Result<()> {
     let mut builder = batch.row(table, row)?;
-    for Cell { family, qualifier, timestamp, value } in cells {
-        builder.put(&family, &qualifier, timestamp, &value)?;
+    for Cell { family, qualifier, timestamp, value, tags } in cells {
+        builder.cell(&family, &qualifier, timestamp, CellType::Put, &value, &tags)?;
         new.push(NewCell { family, qualifier, timestamp: Some(timestamp), value });
     }
     builder.finish();

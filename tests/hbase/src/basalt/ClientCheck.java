@@ -199,7 +199,18 @@ public final class ClientCheck {
       text = table.append(new Append(Bytes.toBytes("c2")).addColumn(F, Q, Bytes.toBytes("cd")));
       same("appended", "abcd", value(text, F));
       throwsA("DoNotRetryIOException", () -> table.incrementColumnValue(Bytes.toBytes("c2"), F, Q, 1));
+      expiringCounters(table);
     }
+  }
+
+  private void expiringCounters(Table table) throws IOException {
+    byte[] row = Bytes.toBytes("c3");
+    table.increment(new Increment(row).addColumn(F, Q, 1).setTimestamp(1).setTTL(1_000));
+    table.append(new Append(row).addColumn(G, Q, Q).setTimestamp(1).setTTL(1_000));
+    same("expired", true, table.get(new Get(row)).isEmpty());
+    table.increment(new Increment(row).addColumn(F, Q, 1).setTTL(3_600_000));
+    same("counted from the start", 3L, table.incrementColumnValue(row, F, Q, 2));
+    table.delete(new Delete(row));
   }
 
   private void conditions() throws IOException {

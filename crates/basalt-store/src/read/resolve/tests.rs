@@ -141,7 +141,7 @@ fn a_ttl_ends_versions_beyond_the_minimum() {
 fn a_cell_with_a_ttl_tag_goes_alone() {
     let mut run = runs(&[Cell::put("r", "a", 900, 1), Cell::put("r", "b", 900, 1)], 2).remove(0);
     let block = Arc::make_mut(&mut run.block);
-    block.tags = [&[0, 9, TTL_TAG][..], &99_i64.to_be_bytes()].concat().into();
+    block.tags = crate::tags::of_ttl(99).into();
     block.slots[0].tags_len = 11;
     let mut out = Vec::new();
     let stretch = Stretch { run, lone: true, timestamp_min: 900, in_memory: false };

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tags of cells, as far as the store knows them: a cell's own TTL.
+//!
+//! Tags lie one behind the other; numbers are big-endian, as in HBase:
+//!
+//! ```text
+//! length of type and value  2 bytes
+//! type                      1 byte; 8: TTL
+//! value                     TTL: 8 bytes, milliseconds after the cell's timestamp
+//! ```
+//!
+//! A TTL of one second: `00 09 08 00 00 00 00 00 00 03 e8`.
+
+use basalt_model::CellRef;
+
+/// Type of the tag for a cell's own TTL.
+const TTL: u8 = 8;
+
+/// Type and value of each tag; bytes that are no tag end the list.
+fn tags(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let [high, low, rest @ ..] = bytes else { return None };
+        let (tag, after) = rest.split_at_checked(usize::from(u16::from_be_bytes([*high, *low])))?;
+        bytes = after;
+        Some(tag)
+    })
+}
+
+/// True if the cell carries a TTL that has run out.
+pub(crate) fn own_ttl_passed(cell: &CellRef<'_>, now_ms: i64) -> bool {
+    let ttl_ms = tags(cell.tags).find_map(|tag| match tag {
+        [TTL, ttl @ ..] => ttl.try_into().ok().map(i64::from_be_bytes),
+        _ => None,
+    });
+    ttl_ms.is_some_and(|ttl_ms| cell.timestamp.saturating_add(ttl_ms) < now_ms)
+}
+
+/// True if there is a TTL among these tags.
+pub(crate) fn have_ttl(of_cell: &[u8]) -> bool {
+    tags(of_cell).any(|tag| tag.first() == Some(&TTL))
+}
+
+/// The tag of a TTL.
+pub(crate) fn of_ttl(ttl_ms: u64) -> Vec<u8> {
+    let ttl = i64::try_from(ttl_ms).unwrap_or(i64::MAX);
+    let mut tag = vec![0, 9, TTL];
+    tag.extend_from_slice(&ttl.to_be_bytes());
+    tag
+}
+
+/// The tags of a cell that replaces one with the tags `before`: the same, but for a TTL of its own.
+pub(crate) fn of_successor(before: &[u8], ttl_ms: Option<u64>) -> Vec<u8> {
+    let Some(ttl_ms) = ttl_ms else { return before.to_vec() };
+    let mut kept = Vec::with_capacity(before.len());
+    for tag in tags(before).filter(|tag| tag.first() != Some(&TTL)) {
+        let len = u16::try_from(tag.len()).expect("a tag was cut by a length of two bytes");
+        kept.extend_from_slice(&len.to_be_bytes());
+        kept.extend_from_slice(tag);
+    }
+    kept.extend(of_ttl(ttl_ms));
+    kept
+}
+
+#[cfg(test)]
+mod tests;
