@@ -88,6 +88,35 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Changes rows of any tables, all of them or none, if every condition holds, with no other write in between. Says whether
+    /// they did. Only rows and conditions of `checks` count, not what they would change themselves.
+    pub fn mutate_if(
+        &self,
+        checks: &[(TableId, CheckAndMutate)],
+        changes: &[(TableId, Mutation)],
+        durability: Durability,
+    ) -> Result<bool> {
+        let mut plan = Vec::with_capacity(changes.len());
+        for (table, mutation) in changes {
+            plan.push((*table, Change::of(mutation)?));
+        }
+        let outcome = self.read_modify_write(durability, |view| {
+            let mut batch = WriteBatch::new();
+            for (table, check) in checks {
+                if condition::holds(check, view, *table)?.is_none() {
+                    return Ok((batch, false));
+                }
+            }
+            for (table, change) in &plan {
+                change.write(view, *table, &mut batch)?;
+            }
+            Ok((batch, true))
+        })?;
+        Ok(outcome.1)
+    }
+}
+
 impl Table {
     /// The table's identity, for [`Database::mutate`] and snapshots.
     pub fn id(&self) -> TableId {

@@ -126,6 +126,50 @@ fn several_rows_change_together_or_not_at_all() {
     assert_eq!(client.get(&regions[0], "r1"), Ok(Some("new".into())));
 }
 
+/// One to be added to a counter.
+fn increment(row: &str) -> pb::MutationProto {
+    let mut increment = put(row, &1_i64.to_be_bytes());
+    increment.mutate_type = Some(pb::mutation_proto::MutationType::Increment as i32);
+    increment
+}
+
+/// The value of a row is this number.
+fn equals(row: &str, number: i64) -> pb::Condition {
+    let comparable = pb::ByteArrayComparable { value: Some(number.to_be_bytes().to_vec().into()) };
+    let comparator = pb::Comparator {
+        name: "org.apache.hadoop.hbase.filter.BinaryComparator".to_owned(),
+        serialized_comparator: Some(pb::BinaryComparator { comparable }.encode_to_vec().into()),
+    };
+    pb::Condition {
+        row: row.to_owned().into(),
+        family: Some("f".into()),
+        qualifier: Some("q".into()),
+        compare_type: Some(pb::CompareType::Equal as i32),
+        comparator: Some(comparator),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn several_rows_change_if_every_condition_holds() {
+    let (_served, regions, mut client) = filled();
+    let number = |client: &mut Client, row: &str| {
+        let value = client.get(&regions[0], row).unwrap().unwrap();
+        i64::from_be_bytes(value[..].try_into().unwrap())
+    };
+    let change = |client: &mut Client, condition: Vec<pb::Condition>| {
+        let mutation_request = vec![increment("r0"), put("r1", &40_i64.to_be_bytes())];
+        let request = pb::MutateRowsRequest { mutation_request, condition, ..Default::default() };
+        let answer = call(client, &regions[0], "MultiRowMutationService", "MutateRows", &request)?;
+        Ok::<_, String>(pb::MutateRowsResponse::decode(answer).unwrap().processed())
+    };
+    assert_eq!(change(&mut client, vec![equals("r2", 0), equals("r3", 7)]), Ok(false));
+    assert_eq!((number(&mut client, "r0"), number(&mut client, "r1")), (-2, -1));
+    assert_eq!(change(&mut client, vec![equals("r2", 0), equals("r3", 1)]), Ok(true));
+    assert_eq!((number(&mut client, "r0"), number(&mut client, "r1")), (-1, 40));
+    assert_eq!(change(&mut client, vec![equals("r7", 5)]), Err("WrongRegionException".to_owned()));
+}
+
 #[test]
 fn what_is_not_known_is_refused_by_name() {
     let (_served, regions, mut client) = filled();

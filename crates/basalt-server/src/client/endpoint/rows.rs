@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Puts and deletes of several rows of a region, all of them or none.
+//! Changes of several rows of a region, all of them or none; with conditions, only if every one of them holds.
 
-use basalt_model::{Mutation, TableId};
-use basalt_wire::{CellReader, Exception, mutation, pb};
+use basalt_model::{CheckAndMutate, TableId};
+use basalt_wire::{CellReader, Exception, exception, mutation, pb};
 
 use crate::failure;
 use crate::node::Node;
+use crate::nonces::Seen;
 use crate::regions::Region;
 
 /// The answer; `None` if there is no such method.
@@ -18,36 +19,42 @@ pub(super) fn call(
     if method != "MutateRows" {
         return Ok(None);
     }
+    let table = region.table.id();
     let (mut changes, mut durability) = (Vec::new(), basalt_model::Durability::Skip);
     for message in request.mutation_request {
         let change = mutation::change(message, &mut CellReader::default())?;
-        if !matches!(change.mutation, Mutation::Put(_) | Mutation::Delete(_)) {
-            return Err(Exception::refused("only puts and deletes of several rows can be made together"));
-        }
         region.check_row(change.mutation.row())?;
         durability = durability.max(region.durability(change.durability));
-        changes.push(change.mutation);
+        changes.push((table, change.mutation));
     }
-    let processed = match <[pb::Condition; 1]>::try_from(request.condition) {
-        Ok([condition]) => {
-            let check = mutation::check_and_mutate(condition, changes)?;
-            let table = region.table.with_durability(durability);
-            table.check_and_mutate(&check).map_err(failure::of_store)?.applied
+    let checks = conditions(region, request.condition)?;
+    if changes.is_empty() {
+        return Ok(Some(pb::MutateRowsResponse { processed: Some(true) }));
+    }
+    let nonce = (request.nonce_group.unwrap_or(0), request.nonce.unwrap_or(0));
+    let processed = match node.nonces.begin(nonce) {
+        Seen::New => {
+            let made = node.db.mutate_if(&checks, &changes, durability);
+            node.nonces.end(nonce, made.is_ok());
+            made.map_err(failure::of_store)?
         }
-        Err(conditions) if conditions.is_empty() => {
-            let table: TableId = region.table.id();
-            let changes: Vec<(TableId, Mutation)> =
-                changes.into_iter().map(|change| (table, change)).collect();
-            if !changes.is_empty() {
-                node.db.mutate(&changes, durability).map_err(failure::of_store)?;
-            }
-            true
+        Seen::UnderWay => {
+            return Err(Exception::new(exception::REGION_TOO_BUSY, "the same changes are being made"));
         }
-        Err(_) => {
-            return Err(Exception::refused(
-                "several conditions for changes of several rows; expected one at most",
-            ));
-        }
+        Seen::Done => true,
     };
     Ok(Some(pb::MutateRowsResponse { processed: Some(processed) }))
+}
+
+/// Conditions, of rows that need not be among those that change, but have to lie in the region as well.
+fn conditions(
+    region: &Region,
+    messages: Vec<pb::Condition>,
+) -> Result<Vec<(TableId, CheckAndMutate)>, Exception> {
+    let checked = |message| {
+        let check = mutation::check_and_mutate(message, Vec::new())?;
+        region.check_row(&check.row)?;
+        Ok((region.table.id(), check))
+    };
+    messages.into_iter().map(checked).collect()
 }
