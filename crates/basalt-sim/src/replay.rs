@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use basalt_model::table::KeepDeletedCells;
+use basalt_model::table::{DeleteRule, KeepDeletedCells};
 use basalt_model::{FamilyDescriptor, TableDescriptor, TableName};
 use basalt_store::env::Clock;
 use basalt_store::env::sim::SimStorage;
@@ -188,6 +188,10 @@ fn family(family: &Value) -> Result<FamilyDescriptor> {
         encoding: text("encoding")?.to_owned(),
         bloom: text("bloom")?.to_owned(),
         block_bytes: number("block_size")?,
+        delete_rule: match family["new_version_behavior"].as_bool() {
+            Some(true) => DeleteRule::BySequence,
+            _ => DeleteRule::ByTimestamp,
+        },
         ..FamilyDescriptor::new(text("name")?)
     })
 }

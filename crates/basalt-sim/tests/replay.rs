@@ -48,6 +48,6 @@ fn recorded_operations_give_the_answers_of_hbase() -> anyhow::Result<()> {
         "differences that are not listed, or no longer there:\n{}",
         differing.join("\n")
     );
-    assert!(score.passed + score.failed >= 150, "only {} sequences were found", score.passed + score.failed);
+    assert!(score.passed + score.failed >= 374, "only {} sequences were found", score.passed + score.failed);
     Ok(())
 }

@@ -15,6 +15,8 @@ pub(super) fn run(place: &mut Place, of: &Value) -> Result<Value> {
     Ok(match of["op"].as_str().unwrap_or_default() {
         "flush" => done(table.flush()),
         "major_compact" => done(table.major_compact()),
+        "split" => split(table, &parse::hex(&of["row"])?)?,
+        "merge" => merge(table)?,
         "check_and_mutate" => match table.check_and_mutate(&parse::check_and_mutate(of)?) {
             Ok(outcome) if outcome.applied => checked(&of["mutation"], &outcome.row),
             Ok(_) => json!({"success": false, "cells": null}),
@@ -80,6 +82,24 @@ fn batch(table: &Table, of: &Value) -> Result<Value> {
         }
     }
     Ok(Value::Array(answers))
+}
+
+/// Splits the region of a row there; says whether it could be.
+fn split(table: &Table, row: &[u8]) -> Result<Value> {
+    let (db, id) = (table.database(), table.id());
+    let regions = db.regions(id)?;
+    let region = regions.iter().rfind(|region| *region.range.start <= *row);
+    let Some(region) = region.filter(|region| region.range.start != row) else { return Ok(json!(false)) };
+    db.split_region(id, region.id, Some(row))?;
+    Ok(json!(true))
+}
+
+/// Merges the first two regions; says whether there were two.
+fn merge(table: &Table) -> Result<Value> {
+    let (db, id) = (table.database(), table.id());
+    let [first, second, ..] = &db.regions(id)?[..] else { return Ok(json!(false)) };
+    db.merge_regions(id, [first.id, second.id])?;
+    Ok(json!(true))
 }
 
 fn done(result: Result<(), Error>) -> Value {

@@ -90,6 +90,7 @@ fn delete(of: &Value) -> Result<Delete> {
 fn increment(of: &Value) -> Result<Increment> {
     let mut increment = Increment::new(hex(&of["row"])?);
     increment.timestamp = of["ts"].as_i64();
+    increment.ttl_ms = of["ttl_ms"].as_u64();
     for cell in list(&of["cells"])? {
         increment = increment.add(text(&cell[0])?, hex(&cell[1])?, long(&cell[2])?);
     }
@@ -99,6 +100,7 @@ fn increment(of: &Value) -> Result<Increment> {
 fn append(of: &Value) -> Result<Append> {
     let mut append = Append::new(hex(&of["row"])?);
     append.timestamp = of["ts"].as_i64();
+    append.ttl_ms = of["ttl_ms"].as_u64();
     for cell in list(&of["cells"])? {
         append = append.add(text(&cell[0])?, hex(&cell[1])?, hex(&cell[2])?);
     }
@@ -202,6 +204,7 @@ fn comparator(of: &Value) -> Result<Comparator> {
         "substring" => Comparator::Substring(text(&of["text"])?),
         "regex" => Comparator::Regex(text(&of["text"])?),
         "long" => Comparator::Long(long(&of["number"])?),
+        "null" => Comparator::Null,
         other => bail!("not a comparator: {other}"),
     })
 }

@@ -21,12 +21,18 @@ public final class RealServer {
 
   public static void main(String[] args) throws Exception {
     Configuration configuration = HBaseConfiguration.create();
-    Path dir = Path.of(args[0]).toAbsolutePath();
-    configuration.set("hbase.rootdir", "file://" + dir.resolve("hbase"));
-    configuration.set("hbase.tmp.dir", dir.resolve("tmp").toString());
     // Without Hadoop's own checksums, which keep syncs from reaching the disk.
     configuration.set("fs.file.impl", RawLocalFileSystem.class.getName());
     configuration.setBoolean("hbase.wal.hsync", true);
+    start(configuration, Path.of(args[0]).toAbsolutePath());
+    Files.writeString(Path.of(args[1]), "127.0.0.1:" + configuration.get("hbase.zookeeper.property.clientPort") + "\n");
+    Thread.currentThread().join();
+  }
+
+  /** Starts all with its files in {@code dir}; {@code configuration} is one for clients afterwards. */
+  static LocalHBaseCluster start(Configuration configuration, Path dir) throws Exception {
+    configuration.set("hbase.rootdir", "file://" + dir.resolve("hbase"));
+    configuration.set("hbase.tmp.dir", dir.resolve("tmp").toString());
     configuration.setBoolean("hbase.unsafe.stream.capability.enforce", false);
     configuration.set("hbase.zookeeper.quorum", "127.0.0.1");
     for (String role : new String[] {"hbase.master", "hbase.regionserver"}) {
@@ -44,7 +50,6 @@ public final class RealServer {
     while (cluster.getActiveMaster() == null || !cluster.getActiveMaster().isInitialized()) {
       Thread.sleep(200);
     }
-    Files.writeString(Path.of(args[1]), "127.0.0.1:" + port + "\n");
-    Thread.currentThread().join();
+    return cluster;
   }
 }
