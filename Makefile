@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points reference torture fuzz toolchain
+.PHONY: help bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -34,6 +34,7 @@ help:
 	@echo 'make bench-encodings every block encoding with every codec -> docs/benchmarks/encodings.md; TABLE_ROWS=32000000 for a larger table'
 	@echo 'make bench-columnar size and speed of COLUMNAR: the three-column table, and LINEITEM beside its Parquet file'
 	@echo 'make bench-points single rows beside RocksDB; POINTS=1000000 ENCODING=NONE COMPRESSION=NONE (needs librocksdb-dev)'
+	@echo 'make bench-store opening after a crash, a database of 1,000 regions -> docs/benchmarks/store.md'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
 	@echo 'make fuzz       every fuzz target of store file, log, manifest and protocol for TIME=600 seconds each, JOBS=1 at once (needs cargo-fuzz)'
 	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50), minutes of clients that come and go'
@@ -118,6 +119,9 @@ COMPRESSION ?= NONE
 bench-points: toolchain
 	program=$$($(CARGO) bench --workspace --locked --bench points --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p'); \
 	bench/points.sh "$$program" $(CACHE) $(POINTS) $(ENCODING) $(COMPRESSION)
+
+bench-store: toolchain
+	$(CARGO) bench --workspace --locked --bench store -- $(CURDIR)/docs/benchmarks/store.md
 
 reference: $(PYTHON)
 	$(PYTHON) tests/reference/make.py

@@ -89,13 +89,7 @@ pub(crate) struct CommitLine {
 
 impl CommitLine {
     /// Goes on behind the last commit.
-    pub(crate) fn new(
-        log: LogWriter,
-        log_id: u64,
-        last_seq: Seq,
-        last_timestamp: i64,
-        unflushed_bytes: u64,
-    ) -> Self {
+    pub(crate) fn new(log: LogWriter, log_id: u64, last_seq: Seq, last_timestamp: i64) -> Self {
         let last_seq = last_seq.0;
         Self {
             sequencer: Mutex::new(Sequencer { last_seq, last_timestamp, pending: VecDeque::new() }),
@@ -106,9 +100,28 @@ impl CommitLine {
             log_id,
             visible: AtomicU64::new(last_seq),
             visible_timestamp: AtomicI64::new(last_timestamp),
-            unflushed_bytes: AtomicU64::new(unflushed_bytes),
+            unflushed_bytes: AtomicU64::new(0),
             undone: AtomicU64::new(0),
         }
+    }
+
+    /// Commits up to this one were read from the log and are in memtables that take `added` bytes more. For recovery,
+    /// before anybody else has the line.
+    pub(crate) fn recovered(&self, seq: Seq, timestamp: i64, added: u64) {
+        let mut sequencer = self.sequencer.lock();
+        let seq = seq.0.max(sequencer.last_seq);
+        sequencer.last_seq = seq;
+        sequencer.last_timestamp = sequencer.last_timestamp.max(timestamp);
+        self.group.lock().resolved = seq;
+        self.visible_timestamp.fetch_max(timestamp, Ordering::AcqRel);
+        self.visible.store(seq, Ordering::Release);
+        self.unflushed_bytes.fetch_add(added, Ordering::Relaxed);
+    }
+
+    /// Goes on with the log behind what recovery read.
+    pub(crate) fn go_on_with(&self, log: LogWriter) {
+        let mut current = self.log.lock();
+        *current = log.with_gauge(Arc::clone(&self.log_bytes));
     }
 
     /// The newest commit that readers see.

@@ -43,6 +43,7 @@ pub(crate) mod indexes;
 mod ingest;
 mod open;
 mod regions;
+mod replay;
 mod snapshots;
 mod tables;
 mod upkeep;

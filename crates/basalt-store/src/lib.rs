@@ -25,6 +25,7 @@ mod table;
 mod tags;
 mod version;
 mod wal;
+mod workers;
 
 pub use basalt_hfile::CellRun;
 pub use check::{CheckReport, Finding, Severity, check};

@@ -18,8 +18,10 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 mod cursor;
+mod run;
 
 pub(crate) use cursor::{MemtableCursor, block_of};
+pub(crate) use run::{SortedRun, detached};
 
 /// Memory that an entry takes beside its bytes: the map's node and two shared slices.
 const ENTRY_OVERHEAD: u64 = 136;

@@ -3,7 +3,7 @@
 //!
 //! The log is a row of segments `wal/<20 digits>.log`. A segment is a header and frames; one frame holds one
 //! group of batches that were committed together, and is the unit of torn tails: it is replayed wholly or not
-//! at all. The bytes are in [`frame`], writing in [`writer`], reading back in [`recover`].
+//! at all. The bytes are in [`frame`], writing in [`writer`], reading back in [`recover`] and [`segment`].
 //!
 //! # Writing
 //!
@@ -34,6 +34,7 @@
 pub(crate) mod frame;
 pub(crate) mod fuzzed;
 pub(crate) mod recover;
+mod segment;
 pub(crate) mod writer;
 
 #[cfg(test)]

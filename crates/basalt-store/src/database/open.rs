@@ -4,35 +4,33 @@
 //! 1. Look whether the directory is a database, before anything is created in it.
 //! 2. Take the lock; look again, now that nobody else changes it.
 //! 3. Remove files that no manifest names: they belong to flushes, compactions and loads that never counted.
-//! 4. Replay the log into memtables, cut its torn tail. Store files are opened when they are first read.
+//! 4. Replay the log into memtables ([`replay`]), cut its torn tail. Store files are opened when they are first read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use basalt_model::{RowMutation, Seq, TableId};
+use basalt_model::TableId;
 use parking_lot::{Mutex, RwLock};
 
-use super::Shared;
 use super::files::open_region;
 use super::upkeep::Upkeep;
-use crate::commit::{CommitLine, assign_seqs};
+use super::{Shared, replay};
+use crate::commit::CommitLine;
 use crate::env::{Env, LockError, LockGuard, LockMode};
 use crate::error::{Corruption, Error, Result};
 use crate::index::Keepers;
 use crate::layout;
 use crate::manifest::store::{Found, ManifestStore, find};
 use crate::manifest::{Manifest, RegionEntry};
-use crate::memtable::Memtable;
 use crate::metrics::MetricCounters;
 use crate::new_file::FileFactory;
 use crate::options::{OpenOptions, Recovery};
 use crate::read::{BlockCache, FileHandles};
-use crate::version::{RegionVersion, TableVersion, Version};
-use crate::wal::frame::Section;
-use crate::wal::recover::{LogReader, Recovered, repair};
-use crate::wal::writer::LogWriter;
+use crate::version::{TableVersion, Version};
+use crate::wal::recover::repair;
+use crate::wal::writer::{LogWriter, SegmentEntry};
 
 pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     let env = options.env.clone();
@@ -50,39 +48,59 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     if !options.read_only && damage.is_empty() {
         remove_orphans(&env, path, manifest.current());
     }
-    let handles = FileHandles::default();
-    let version = open_version(&env, path, &handles, manifest.current());
-    let (recovered, timestamp) = replay(&env, path, manifest.current(), &version, &options)?;
-    if !options.read_only {
+    let mut shared = shared(path, options, manifest, lock);
+    let recovered = replay::run(&shared)?;
+    if !shared.options.read_only {
         repair(&env, path, &recovered)?;
     }
-    damage.extend(recovered.damage.iter().cloned());
+    damage.extend(recovered.damage);
+    shared.damage = damage;
+    let log = log_writer(&shared, recovered.segments, recovered.next_segment);
+    shared.commit.go_on_with(log);
+    Ok(Arc::new(shared))
+}
+
+/// The database as its manifest has it, before the log is read.
+fn shared(
+    root: &Path,
+    options: OpenOptions,
+    manifest: ManifestStore,
+    lock: Option<Box<dyn LockGuard>>,
+) -> Shared {
+    let env = options.env.clone();
+    let handles = FileHandles::default();
     let current = manifest.current();
-    let last_seq = current.last_seq.max(recovered.seq_last);
-    let (log_id, segment_bytes) = (current.log_id, options.wal_segment_bytes);
-    let (segments, next_segment) = (recovered.segments, recovered.next_segment);
-    let log = LogWriter::new(env.clone(), path.to_owned(), log_id, segment_bytes, segments, next_segment);
-    let unflushed_bytes = version.regions().map(|region| region.memtable_bytes()).sum();
-    let next_file = current.next_file;
-    Ok(Arc::new(Shared {
-        files: Arc::new(FileFactory::new(env.clone(), path.to_owned(), next_file)),
+    let version = open_version(&env, root, &handles, current);
+    let (log_id, next_file) = (current.log_id, current.next_file);
+    let (last_seq, timestamp) = (current.last_seq, current.last_timestamp);
+    // Nothing is written to it: a log of its own takes its place once this one was read.
+    let log = LogWriter::new(env.clone(), root.to_owned(), log_id, 0, Vec::new(), current.first_segment);
+    Shared {
+        files: Arc::new(FileFactory::new(env.clone(), root.to_owned(), next_file)),
         handles,
         cache: Arc::new(BlockCache::new(options.cache_bytes())),
         upkeep: Upkeep::default(),
         metrics: MetricCounters::default(),
         open_scans: Arc::default(),
         keepers: Keepers::default(),
-        commit: CommitLine::new(log, log_id, last_seq, timestamp, unflushed_bytes),
+        commit: CommitLine::new(log, log_id, last_seq, timestamp),
         env,
-        root: path.to_owned(),
+        root: root.to_owned(),
         options,
         version: RwLock::new(Arc::new(version)),
         manifest_uncertain: manifest.uncertain_flag(),
         manifest: Mutex::new(manifest),
         closed: AtomicBool::new(false),
         lock: Mutex::new(lock),
-        damage,
-    }))
+        damage: Vec::new(),
+    }
+}
+
+/// The log behind its segments.
+fn log_writer(shared: &Shared, segments: Vec<SegmentEntry>, next_segment: u64) -> LogWriter {
+    let log_id = shared.manifest.lock().current().log_id;
+    let segment_bytes = shared.options.wal_segment_bytes;
+    LogWriter::new(shared.env.clone(), shared.root.clone(), log_id, segment_bytes, segments, next_segment)
 }
 
 fn lock(env: &Env, root: &Path, read_only: bool) -> Result<Option<Box<dyn LockGuard>>> {
@@ -174,69 +192,4 @@ fn open_version(env: &Env, root: &Path, handles: &FileHandles, manifest: &Manife
         });
     }
     version
-}
-
-/// Step 4. Fills the active memtables with what the files do not have yet.
-fn replay(
-    env: &Env,
-    root: &Path,
-    manifest: &Manifest,
-    version: &Version,
-    options: &OpenOptions,
-) -> Result<(Recovered, i64)> {
-    let reader = LogReader {
-        env,
-        root,
-        log_id: manifest.log_id,
-        first_segment: manifest.first_segment,
-        skip_damage: options.recovery == Recovery::SkipDamagedWal,
-        table_name: &|id| manifest.table(id).map(|table| table.descriptor.name.to_string()),
-    };
-    let flushed_seqs: BTreeMap<_, _> =
-        manifest.regions.iter().map(|entry| (entry.id, entry.flushed_seq)).collect();
-    let flushed = |region| flushed_seqs[&region];
-    let recovered = reader.read(&mut |sections| {
-        replay_frame(sections, version, &flushed);
-        Ok(())
-    })?;
-    let timestamp = recovered.timestamp.max(manifest.last_timestamp);
-    Ok((recovered, timestamp))
-}
-
-fn replay_frame(sections: Vec<Section>, version: &Version, flushed: &dyn Fn(crate::RegionId) -> Seq) {
-    let mut sections = sections.into_iter().peekable();
-    while let Some(first) = sections.next() {
-        let seq = first.seq;
-        let mut rows: Vec<(TableId, RowMutation)> =
-            first.rows.into_iter().map(|row| (first.table, row)).collect();
-        while let Some(section) = sections.next_if(|section| section.seq == seq) {
-            rows.extend(section.rows.into_iter().map(|row| (section.table, row)));
-        }
-        replay_batch(seq, rows, version, flushed);
-    }
-}
-
-/// Rows are sent to regions by key, not by the region that the log names: it may have been split since.
-fn replay_batch(
-    seq: Seq,
-    rows: Vec<(TableId, RowMutation)>,
-    version: &Version,
-    flushed: &dyn Fn(crate::RegionId) -> Seq,
-) {
-    let (seqs, _) = assign_seqs(seq, &rows);
-    let mut region: Option<(&RegionVersion, Seq)> = None;
-    for (i, (table, row)) in rows.into_iter().enumerate() {
-        let key = row.row_bytes();
-        let fits = |(region, _): &(&RegionVersion, Seq)| region.table == table && region.range.contains(&key);
-        if !region.as_ref().is_some_and(fits) {
-            // A table that is gone was dropped after the write.
-            let Some(table) = version.tables.get(&table) else { continue };
-            let found = &**table.region_of(&key);
-            region = Some((found, flushed(found.id)));
-        }
-        let (region, flushed_seq) = region.expect("set above");
-        if seqs.of(i) > flushed_seq {
-            Memtable::insert(&region.active, std::iter::once((seqs.of(i), row)));
-        }
-    }
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use basalt_model::{Seq, TableId, WriteBatch};
 
-use super::frame::{self, FRAME_HEADER, SEGMENT_HEADER};
-use super::recover::LogReader;
+use super::frame::{self, FRAME_HEADER, SEGMENT_HEADER, Section};
+use super::recover::{LogReader, Progress, Replay};
 use super::writer::{LogWriter, Payload};
 use crate::env::sim::SimStorage;
 use crate::env::{Env, SyncKind};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::layout;
+use crate::workers::Workers;
 
 pub(super) const LOG_ID: u64 = 77;
 pub(super) const ROOT: &str = "/db";
@@ -29,15 +30,19 @@ pub(crate) fn read(bytes: Vec<u8>) {
     let read = |skip_damage| {
         let (mut rows, mut cells) = (0, 0);
         let table_name: &dyn Fn(TableId) -> Option<String> = &|_| None;
-        let reader = LogReader { env: &env, root, log_id: LOG_ID, first_segment: 1, skip_damage, table_name };
-        let found = reader.read(&mut |sections| {
+        let (env, workers) = (&env, &Workers::new(env.clone(), 0));
+        let reader =
+            LogReader { env, root, log_id: LOG_ID, first_segment: 1, skip_damage, table_name, workers };
+        let prepare = Arc::new(|sections: Vec<Section>, _| sections);
+        let apply: &mut dyn FnMut(Vec<Section>, Progress) -> Result<()> = &mut |sections, _| {
             for row in sections.iter().flat_map(|section| &section.rows) {
                 rows += 1;
                 cells += row.borrow().cells(Seq(1)).count();
                 assert_eq!(row.borrow().cells(Seq(1)).count(), row.borrow().cell_count());
             }
             Ok(())
-        });
+        };
+        let found = reader.read(Replay { prepare, apply });
         found.map(|found| (found.frames, rows, cells))
     };
     match (read(false), read(true)) {

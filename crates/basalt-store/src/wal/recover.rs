@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads the log back. See [`super`] for the rule that tells a torn tail from corruption.
+//!
+//! 1. The caller's thread reads a segment in stretches and looks at headers only.
+//! 2. [`Workers`] check the sections of each stretch and prepare what they come to, several stretches at once.
+//! 3. The caller's thread takes the stretches in the order of the log. At the first frame that does not check out it
+//!    forgets what was prepared of the frames behind, decides by the rule, and goes on with 1 where that says.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use basalt_model::{Seq, TableId};
-use bytes::Bytes;
 
-use super::frame::{
-    self, BadFrame, FRAME_HEADER, FRAME_MAGIC, FrameHeader, SEGMENT_HEADER, Section, decode_section_header,
-    decode_sections, decode_segment_header,
-};
+use super::frame::{BadFrame, FRAME_HEADER, FrameHeader, SEGMENT_HEADER, Section};
+use super::segment::{Decoded, Segment};
 use super::writer::SegmentEntry;
 use crate::env::{Env, SyncKind};
 use crate::error::{Corruption, Error, Result};
 use crate::layout;
+use crate::workers::Workers;
+
+/// Bytes of a segment that are copied at once.
+const COPY_BYTES: usize = 1 << 20;
 
 /// What the log was found to be.
 #[derive(Debug, Default)]
@@ -51,34 +58,68 @@ pub(crate) struct LogReader<'a> {
     pub(crate) skip_damage: bool,
     /// For messages.
     pub(crate) table_name: &'a dyn Fn(TableId) -> Option<String>,
+    /// Check and prepare.
+    pub(crate) workers: &'a Workers,
 }
 
-struct SegmentBytes {
-    number: u64,
-    path: PathBuf,
-    bytes: Bytes,
-    valid: bool,
+/// What is to be done with the log's sections.
+pub(crate) struct Replay<'a, T> {
+    /// Done on any thread, with the sections of a stretch and the bytes that they share; touches no storage.
+    pub(crate) prepare: Arc<dyn Fn(Vec<Section>, usize) -> T + Send + Sync>,
+    /// Done in the order of the log.
+    pub(crate) apply: &'a mut dyn FnMut(T, Progress) -> Result<()>,
+}
+
+/// How far the log was read before the stretch in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The last commit in what was read.
+    pub(crate) seq_last: Seq,
+    /// The newest commit time in it.
+    pub(crate) timestamp: i64,
+    /// The log says that all of it is durable.
+    pub(crate) durable: bool,
+}
+
+/// A stretch under way: its frames and what they come to.
+struct Prepared<T> {
+    frames: Vec<FrameHeader>,
+    bad: Option<BadFrame>,
+    replayed: T,
+}
+
+/// How far a segment was read.
+struct Place {
+    entry: SegmentEntry,
+    /// The next frame.
+    at: u64,
+    /// Everything before this is durable, say the frames up to `at`.
+    durable_end: u64,
+    /// The same, say the headers that were looked at.
+    durable_end_ahead: u64,
+    /// Where the last frame with data ends.
+    data_end: u64,
 }
 
 impl LogReader<'_> {
     /// Hands every section of every valid frame to `replay`, in commit order; changes nothing on disk.
-    pub(crate) fn read(&self, replay: &mut dyn FnMut(Vec<Section>) -> Result<()>) -> Result<Recovered> {
+    pub(crate) fn read<T: Send + 'static>(&self, mut replay: Replay<'_, T>) -> Result<Recovered> {
         let mut found = Recovered::default();
         let numbers = self.segment_numbers(&mut found)?;
         found.next_segment = numbers.last().map_or(self.first_segment, |last| last + 1);
         for (at, &number) in numbers.iter().enumerate() {
-            let segment = self.load(number)?;
+            let segment = self.open(number)?;
             if let Some(expected) = self.missing_before(&numbers, at) {
                 let path = layout::segment_path(self.root, expected);
                 self.damaged(&mut found, &path, 0, BadFrame::unknown("the segment is missing"))?;
             }
             if segment.valid {
                 let later = || self.later_segment_is_valid(&numbers[at + 1..]);
-                self.read_segment(&segment, &later, &mut found, replay)?;
-            } else if self.later_segment_is_valid(&numbers[at + 1..])? || self.has_frame(&segment) {
+                self.read_segment(&segment, &later, &mut found, &mut replay)?;
+            } else if self.later_segment_is_valid(&numbers[at + 1..])? || segment.next_header(0)?.is_some() {
                 let what = BadFrame::unknown("the segment header is not valid");
                 self.damaged(&mut found, &segment.path, 0, what)?;
-                self.read_segment(&segment, &|| Ok(true), &mut found, replay)?;
+                self.read_segment(&segment, &|| Ok(true), &mut found, &mut replay)?;
             } else {
                 // Nothing behind it is valid either: the numbers go on from here.
                 found.next_segment = found.next_segment.min(number);
@@ -110,126 +151,79 @@ impl LogReader<'_> {
         (numbers[at] != expected).then_some(expected)
     }
 
-    fn load(&self, number: u64) -> Result<SegmentBytes> {
-        let path = layout::segment_path(self.root, number);
-        let file = self.env.storage.open(&path).map_err(Error::io("open", &path))?;
-        let bytes = file.read_at(0, file.size() as usize).map_err(Error::io("read", &path))?;
-        let format = decode_segment_header(&bytes, number, self.log_id);
-        if let Some(found) = format.filter(|&format| format > frame::FORMAT) {
-            return Err(Error::NewerFormat { path, found, supported: frame::FORMAT });
-        }
-        Ok(SegmentBytes { number, path, bytes, valid: format.is_some() })
+    fn open(&self, number: u64) -> Result<Segment> {
+        Segment::open(self.env, layout::segment_path(self.root, number), number, self.log_id)
     }
 
     fn later_segment_is_valid(&self, later: &[u64]) -> Result<bool> {
         for &number in later {
-            let segment = self.load(number)?;
-            if segment.valid || self.has_frame(&segment) {
+            let segment = self.open(number)?;
+            if segment.valid || segment.next_header(0)?.is_some() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn has_frame(&self, segment: &SegmentBytes) -> bool {
-        self.next_header(segment, 0).is_some()
-    }
-
-    /// The first valid frame header at or behind `from`.
-    fn next_header(&self, segment: &SegmentBytes, from: usize) -> Option<FrameHeader> {
-        let bytes = &segment.bytes;
-        let mut at = from;
-        while at + FRAME_HEADER <= bytes.len() {
-            let step = bytes[at..].windows(4).position(|window| window == FRAME_MAGIC)?;
-            at += step;
-            if let Some(header) = FrameHeader::decode(&bytes[at..], segment.number, at as u64, self.log_id) {
-                return Some(header);
-            }
-            at += 1;
-        }
-        None
-    }
-
-    fn read_segment(
+    fn read_segment<T: Send + 'static>(
         &self,
-        segment: &SegmentBytes,
+        segment: &Segment,
         later_is_valid: &dyn Fn() -> Result<bool>,
         found: &mut Recovered,
-        replay: &mut dyn FnMut(Vec<Section>) -> Result<()>,
+        replay: &mut Replay<'_, T>,
     ) -> Result<()> {
-        let mut at = SEGMENT_HEADER;
-        let (mut durable_end, mut data_end) = (0, at);
-        let mut entry = SegmentEntry { number: segment.number, seq_last: Seq(0), size_bytes: 0 };
-        while at < segment.bytes.len() {
-            match self.frame_at(segment, at) {
-                Ok((header, sections)) => {
-                    entry.seq_last = entry.seq_last.max(header.seq_last);
-                    found.frames += 1;
-                    found.timestamp = found.timestamp.max(header.timestamp);
-                    at += FRAME_HEADER + header.payload_len as usize;
-                    durable_end = durable_end.max(header.durable_end);
-                    if !sections.is_empty() {
-                        replay(sections)?;
-                        data_end = at;
-                    }
-                }
-                Err(bad) => match self.behind(segment, at) {
-                    Some(durable_end) if durable_end > at as u64 => {
-                        self.damaged(found, &segment.path, at as u64, bad)?;
-                        at = self
-                            .next_header(segment, at + 1)
-                            .map_or(segment.bytes.len(), |next| next.offset as usize);
-                    }
-                    _ if later_is_valid()? => {
-                        self.damaged(found, &segment.path, at as u64, bad)?;
-                        at = self
-                            .next_header(segment, at + 1)
-                            .map_or(segment.bytes.len(), |next| next.offset as usize);
-                    }
-                    _ => {
-                        found.torn = Some((segment.path.clone(), at as u64));
-                        break;
-                    }
-                },
+        let start = SEGMENT_HEADER as u64;
+        let entry = SegmentEntry { number: segment.number, seq_last: Seq(0), size_bytes: 0 };
+        let mut place = Place { entry, at: start, durable_end: 0, durable_end_ahead: 0, data_end: start };
+        while let Some(bad) = self.read_sound_frames(segment, &mut place, found, replay)? {
+            let claimed = segment.durable_end_behind(place.at)?;
+            if claimed.is_none_or(|durable_end| durable_end <= place.at) && !later_is_valid()? {
+                found.torn = Some((segment.path.clone(), place.at));
+                break;
             }
+            self.damaged(found, &segment.path, place.at, bad)?;
+            let next = segment.next_header(place.at + 1)?;
+            place.at = next.map_or(segment.size_bytes(), |next| next.offset);
         }
-        entry.size_bytes = at as u64;
-        found.unproven = durable_end < data_end as u64;
-        found.seq_last = found.seq_last.max(entry.seq_last);
-        found.segments.push(entry);
+        place.entry.size_bytes = place.at;
+        found.unproven = place.durable_end < place.data_end;
+        found.segments.push(place.entry);
         Ok(())
     }
 
-    /// The largest `durable_end` that a valid header behind `at` states.
-    fn behind(&self, segment: &SegmentBytes, at: usize) -> Option<u64> {
-        let mut durable_end = None;
-        let mut from = at + 1;
-        while let Some(header) = self.next_header(segment, from) {
-            durable_end = durable_end.max(Some(header.durable_end));
-            from = header.offset as usize + 1;
+    /// Steps 1 to 3 up to the end of the segment, or to a frame that does not check out.
+    fn read_sound_frames<T: Send + 'static>(
+        &self,
+        segment: &Segment,
+        place: &mut Place,
+        found: &mut Recovered,
+        replay: &mut Replay<'_, T>,
+    ) -> Result<Option<BadFrame>> {
+        let mut under_way = VecDeque::new();
+        let mut ahead = place.at;
+        loop {
+            while under_way.len() < self.workers.depth() {
+                let stretch = segment.stretch(ahead)?;
+                let Some(last) = stretch.frames.last() else { break };
+                ahead = end_of(last);
+                place.durable_end_ahead = place.durable_end_ahead.max(last.durable_end);
+                let prepare = Arc::clone(&replay.prepare);
+                under_way.push_back(self.workers.run(move || {
+                    let Decoded { frames, sections, size_bytes, bad } = stretch.decode();
+                    Prepared { frames, bad, replayed: prepare(sections, size_bytes) }
+                }));
+            }
+            let Some(next) = under_way.pop_front() else { break };
+            let next = self.workers.wait(&next);
+            let durable = place.at <= place.durable_end_ahead;
+            let before = Progress { seq_last: found.seq_last, timestamp: found.timestamp, durable };
+            next.frames.iter().for_each(|header| place.pass(header, found));
+            (replay.apply)(next.replayed, before)?;
+            if next.bad.is_some() {
+                return Ok(next.bad);
+            }
         }
-        durable_end
-    }
-
-    fn frame_at(&self, segment: &SegmentBytes, at: usize) -> Result<(FrameHeader, Vec<Section>), BadFrame> {
-        let bytes = &segment.bytes;
-        let Some(header) = FrameHeader::decode(&bytes[at..], segment.number, at as u64, self.log_id) else {
-            // The first section may still tell what the frame was about.
-            let section = bytes
-                .get(at + FRAME_HEADER..)
-                .and_then(|_| decode_section_header(&bytes.slice(at + FRAME_HEADER..), self.log_id));
-            let what = "the frame header does not match its checksum";
-            return Err(section.map_or_else(|| BadFrame::unknown(what), |(section, _)| section.bad(what)));
-        };
-        let start = at + FRAME_HEADER;
-        let end = start + header.payload_len as usize;
-        if end > bytes.len() {
-            let section = decode_section_header(&bytes.slice(start..), self.log_id);
-            let what = "the frame is cut off";
-            return Err(section.map_or_else(|| BadFrame::unknown(what), |(section, _)| section.bad(what)));
-        }
-        let sections = decode_sections(&bytes.slice(start..end), &header, self.log_id)?;
-        Ok((header, sections))
+        if place.at >= segment.size_bytes() { Ok(None) } else { segment.why_no_frame(place.at).map(Some) }
     }
 
     /// Reports damage, or fails with it.
@@ -244,6 +238,25 @@ impl LogReader<'_> {
         found.damage.push(corruption);
         Ok(())
     }
+}
+
+impl Place {
+    /// A frame was read.
+    fn pass(&mut self, header: &FrameHeader, found: &mut Recovered) {
+        found.frames += 1;
+        found.timestamp = found.timestamp.max(header.timestamp);
+        found.seq_last = found.seq_last.max(header.seq_last);
+        self.entry.seq_last = self.entry.seq_last.max(header.seq_last);
+        self.durable_end = self.durable_end.max(header.durable_end);
+        self.at = end_of(header);
+        if header.section_count > 0 {
+            self.data_end = self.at;
+        }
+    }
+}
+
+fn end_of(header: &FrameHeader) -> u64 {
+    header.offset + (FRAME_HEADER as u64) + u64::from(header.payload_len)
 }
 
 /// Removes useless segments, cuts the torn tail off, and makes what was read durable: the next segment's header will
@@ -273,14 +286,15 @@ pub(crate) fn repair(env: &Env, root: &Path, found: &Recovered) -> Result<()> {
 /// Puts a copy of the first `len` bytes of a segment in its place.
 fn rewrite(env: &Env, path: &Path, len: u64) -> Result<()> {
     let storage = &env.storage;
-    let file = storage.open(path).map_err(Error::io("open", path))?;
-    let bytes = file.read_at(0, len as usize).map_err(Error::io("read", path))?;
+    let segment = storage.open(path).map_err(Error::io("open", path))?;
     let copy = &layout::segment_temporary_path(path);
-    let written = storage.create(copy).and_then(|mut file| {
-        file.append(&bytes)?;
-        file.sync(SyncKind::All)
-    });
-    written.map_err(Error::io("write", copy))?;
+    let mut file = storage.create(copy).map_err(Error::io("create", copy))?;
+    for at in (0..len).step_by(COPY_BYTES) {
+        let part = (len - at).min(COPY_BYTES as u64) as usize;
+        let bytes = segment.read_at(at, part).map_err(Error::io("read", path))?;
+        file.append(&bytes).map_err(Error::io("write", copy))?;
+    }
+    file.sync(SyncKind::All).map_err(Error::io("sync", copy))?;
     storage.rename(copy, path).map_err(Error::io("rename", copy))?;
     let dir = path.parent().expect("segments lie in a directory");
     storage.sync_dir(dir).map_err(Error::io("sync", dir))

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use basalt_model::{Seq, TableId};
 
-use super::frame::{FRAME_HEADER, SEGMENT_HEADER};
+use super::frame::{FRAME_HEADER, SEGMENT_HEADER, Section};
 use super::fuzzed::{LOG_ID, ROOT, payload};
-use super::recover::{LogReader, Recovered, repair};
+use super::recover::{LogReader, Progress, Recovered, Replay, repair};
 use super::writer::LogWriter;
 use crate::env::sim::{Fault, FaultPlan, SimStorage};
 use crate::env::{Env, SyncKind};
+use crate::workers::Workers;
 use crate::{Error, Result};
 
 struct Log {
@@ -36,8 +37,11 @@ impl Log {
         let mut seqs = Vec::new();
         let table_name: &dyn Fn(TableId) -> Option<String> = &|_| Some("T".into());
         let (env, root) = (&self.env, Path::new(ROOT));
-        let reader = LogReader { env, root, log_id: LOG_ID, first_segment: 1, skip_damage, table_name };
-        let found = reader.read(&mut |sections| {
+        let workers = &Workers::new(self.env.clone(), 2);
+        let reader =
+            LogReader { env, root, log_id: LOG_ID, first_segment: 1, skip_damage, table_name, workers };
+        let prepare = Arc::new(|sections: Vec<Section>, _| sections);
+        let apply: &mut dyn FnMut(Vec<Section>, Progress) -> Result<()> = &mut |sections, _| {
             for section in sections {
                 assert_eq!((section.table, section.rows.len()), (TableId(5), 2));
                 let value = section.seq.0.to_string();
@@ -47,7 +51,8 @@ impl Log {
                 seqs.push(section.seq.0);
             }
             Ok(())
-        })?;
+        };
+        let found = reader.read(Replay { prepare, apply })?;
         Ok((seqs, found))
     }
 }
@@ -231,4 +236,48 @@ fn a_log_of_another_database_is_not_taken_for_ours() {
     foreign[16] ^= 1;
     log.storage.overwrite(&Log::segment(1), foreign).unwrap();
     assert!(matches!(log.read(false), Err(Error::Corrupt(_))));
+}
+
+/// Frames that are read in several stretches, and where the damaged one begins; `synced` says so in the log.
+fn many_frames_and_a_damaged_one(synced: bool) -> (Log, u64) {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(64 << 20);
+    for seq in 1..=FRAMES {
+        writer.append(&payload(seq)).unwrap();
+    }
+    if synced {
+        writer.sync(SyncKind::Data).unwrap();
+        writer.mark();
+    }
+    let mut bytes = log.storage.read(&Log::segment(1)).unwrap();
+    assert!(bytes.len() > 3 << 20, "{} bytes are not read in several stretches", bytes.len());
+    let needle = DAMAGED.to_string();
+    let row = format!("row{needle}a");
+    let at = bytes.windows(row.len()).position(|window| window == row.as_bytes()).unwrap();
+    let start = bytes[..at].windows(4).rposition(|window| window == b"BWFR").unwrap();
+    bytes[at] ^= 1;
+    log.storage.overwrite(&Log::segment(1), bytes).unwrap();
+    (log, start as u64)
+}
+
+const FRAMES: u64 = 20_000;
+const DAMAGED: u64 = 7_777;
+
+#[test]
+fn nothing_behind_a_torn_frame_is_replayed_although_it_was_read_ahead() {
+    let (log, at) = many_frames_and_a_damaged_one(false);
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!(seqs, (1..DAMAGED).collect::<Vec<_>>());
+    assert_eq!(found.torn.unwrap().1, at);
+    assert_eq!(found.seq_last, Seq(DAMAGED - 1));
+}
+
+#[test]
+fn everything_around_a_damaged_frame_is_replayed_once() {
+    let (log, at) = many_frames_and_a_damaged_one(true);
+    let Err(Error::Corrupt(corruption)) = log.read(false) else { panic!("not noticed") };
+    assert_eq!(corruption.offset, at);
+    let (seqs, found) = log.read(true).unwrap();
+    assert_eq!(seqs, (1..=FRAMES).filter(|&seq| seq != DAMAGED).collect::<Vec<_>>());
+    assert_eq!((found.damage.len(), found.frames), (1, FRAMES));
 }

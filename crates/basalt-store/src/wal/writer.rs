@@ -111,6 +111,12 @@ impl LogWriter {
         Error::LogFailed { source }
     }
 
+    /// The same log, whose size this gauge shows from now on.
+    pub(crate) fn with_gauge(self, size_bytes: Arc<AtomicU64>) -> Self {
+        size_bytes.store(self.size_bytes.load(Relaxed), Relaxed);
+        Self { size_bytes, ..self }
+    }
+
     /// Bytes in all segments, readable without a lock.
     pub(crate) fn size_gauge(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.size_bytes)

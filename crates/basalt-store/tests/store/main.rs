@@ -13,6 +13,7 @@ mod model;
 mod queries;
 mod recorded;
 mod regions;
+mod replay;
 mod rot;
 mod snapshots;
 mod support;
