@@ -182,6 +182,13 @@ impl TableDescriptor {
         !self.attributes.get("COMPACTION_ENABLED").is_some_and(|value| value.eq_ignore_ascii_case("false"))
     }
 
+    /// Largest cell that the table takes, in bytes of key, value and tags: HBase's attribute
+    /// `hbase.server.keyvalue.maxsize`. `None` if it says nothing; without bound if it is 0 or less.
+    pub fn cell_bytes_max(&self) -> Option<u64> {
+        let max: i64 = self.attributes.get("hbase.server.keyvalue.maxsize")?.trim().parse().ok()?;
+        Some(u64::try_from(max).ok().filter(|&max| max > 0).unwrap_or(u64::MAX))
+    }
+
     /// The durability of writes that ask for none: HBase's attribute DURABILITY, else that of Phoenix's DISABLE_WAL.
     pub fn durability(&self) -> Durability {
         let asked = self.attributes.get("DURABILITY").and_then(|name| Durability::from_name(name));

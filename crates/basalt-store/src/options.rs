@@ -38,6 +38,7 @@ pub struct OpenOptions {
     /// Larger memtables make fewer, larger files and a longer recovery.
     pub memtable_bytes: Option<u64>,
     /// Largest cell that is taken, in bytes: row, family, qualifier, value and tags together. Default 10 MiB, as in HBase.
+    /// A table's attribute `hbase.server.keyvalue.maxsize` goes before it.
     /// Blocks and batches are held in memory whole: larger cells make larger ones.
     pub cell_bytes_max: u64,
     /// Size at which a segment of the log is closed, in bytes. Default 64 MiB.

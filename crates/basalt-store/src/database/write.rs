@@ -148,10 +148,12 @@ impl Shared {
     pub(super) fn check_batch(&self, batch: &WriteBatch, version: &Version) -> Result<()> {
         self.check_size(batch)?;
         let mut table: Option<&Arc<TableVersion>> = None;
+        let mut max = self.options.cell_bytes_max;
         for (id, row) in batch.iter() {
             if table.is_none_or(|table| table.id != id) {
-                table = Some(version.table(id)?);
-                refuse_index(&table.expect("set above").descriptor)?;
+                let descriptor = &table.insert(version.table(id)?).descriptor;
+                refuse_index(descriptor)?;
+                max = descriptor.cell_bytes_max().unwrap_or(self.options.cell_bytes_max);
             }
             let families = &table.expect("set above").descriptor.families;
             let mut known: &[u8] = b"";
@@ -160,8 +162,7 @@ impl Shared {
                     return Err(Error::NegativeTimestamp { found: cell.timestamp });
                 }
                 let size = cell.row.len() + cell.family.len() + cell.qualifier.len();
-                let (found, max) =
-                    ((size + cell.value.len() + cell.tags.len()) as u64, self.options.cell_bytes_max);
+                let found = (size + cell.value.len() + cell.tags.len()) as u64;
                 if found > max {
                     return Err(Error::OutOfRange { what: "bytes of a cell", found, min: 0, max });
                 }

@@ -260,6 +260,25 @@ fn cells_over_the_limit_are_refused_whoever_makes_them() {
 }
 
 #[test]
+fn a_table_may_have_a_limit_of_its_own_for_cells() {
+    let storage = SimStorage::new(1);
+    let options = OpenOptions { cell_bytes_max: 20, ..options(&storage) };
+    let db = Database::open(std::path::Path::new(ROOT), options).unwrap();
+    let limited = |name: &str, limit: &str| {
+        let mut descriptor =
+            TableDescriptor::new(TableName::in_default(name)).family(FamilyDescriptor::new("f"));
+        descriptor.attributes.insert("hbase.server.keyvalue.maxsize".to_owned(), limit.to_owned());
+        db.create_table(descriptor).unwrap();
+        db.open_table(&TableName::in_default(name)).unwrap()
+    };
+    let put = |bytes: usize| Put::new("r").add_at("f", "q", 1, vec![b'x'; bytes]);
+    let (small, endless) = (limited("small", "10"), limited("endless", "0"));
+    small.put(put(7)).unwrap();
+    assert_eq!(small.put(put(8)).unwrap_err().to_string(), "bytes of a cell: 11; expected 0 to 10");
+    endless.put(put(100)).unwrap();
+}
+
+#[test]
 fn scans_and_gets_that_cannot_be_are_refused() {
     let table = plain();
     let refused = |scan: Scan| table.scan(&scan).map(drop).unwrap_err().to_string();
