@@ -42,6 +42,10 @@ public final class RpcBench {
   /** Calls of a scan, at most. */
   private static final int SCAN_CALLS = 3_000;
   private static final int THREADS = 64;
+  /** About as many as BufferedMutator sends together. */
+  private static final int PUTS_A_CALL = 5_000;
+  /** All calls lie in memory before the first is sent. */
+  private static final int BARE_PUTS_MAX = 500_000;
 
   private final Connection connection;
   private final int rows;
@@ -77,6 +81,11 @@ public final class RpcBench {
       say("put_sync", rows / load(NAME, rows, Durability.SYNC_WAL), "rows/s");
       create(admin, SCRATCH);
       say("put_async", rows / load(SCRATCH, rows, Durability.ASYNC_WAL), "rows/s");
+      for (Durability durability : new Durability[] {Durability.SYNC_WAL, Durability.ASYNC_WAL}) {
+        create(admin, SCRATCH);
+        String name = durability == Durability.SYNC_WAL ? "bare_put_sync" : "bare_put_async";
+        say(name, barePuts(Math.min(rows, BARE_PUTS_MAX), durability), "rows/s");
+      }
       drop(admin, SCRATCH);
       admin.flush(NAME);
       admin.majorCompact(NAME);
@@ -118,6 +127,29 @@ public final class RpcBench {
       }
     }
     return seconds(begin);
+  }
+
+  /** Puts over a bare socket into the scratch table, rows a second. Their calls are made beforehand. */
+  private double barePuts(int count, Durability durability) throws IOException {
+    Random random = new Random(1);
+    List<byte[]> calls = new ArrayList<>();
+    try (BareClient bare = new BareClient(connection, SCRATCH)) {
+      List<Put> puts = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        byte[] value = new byte[100];
+        random.nextBytes(value);
+        puts.add(new Put(key(i)).addColumn(F, Q, value).setDurability(durability));
+        if (puts.size() == PUTS_A_CALL || i + 1 == count) {
+          calls.add(bare.puts(puts));
+          puts.clear();
+        }
+      }
+      long begin = System.nanoTime();
+      for (byte[] call : calls) {
+        bare.send(call);
+      }
+      return count / seconds(begin);
+    }
   }
 
   private void gets(Table table) throws IOException {

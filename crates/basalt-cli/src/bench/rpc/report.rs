@@ -19,7 +19,7 @@ enum Better {
 }
 
 /// The figures of the Java program: its name, ours, its unit.
-const ROWS: [(&str, &str, &str, Better); 17] = [
+const ROWS: [(&str, &str, &str, Better); 19] = [
     ("get_p50", "single get, p50", "µs", Better::Less),
     ("get_p99", "single get, p99", "µs", Better::Less),
     ("bare_get_p50", "the same get over a bare socket, p50", "µs", Better::Less),
@@ -34,7 +34,9 @@ const ROWS: [(&str, &str, &str, Better); 17] = [
     ("bare_scan_1000", "the same over a bare socket", "rows/s", Better::More),
     ("scan_default", "scan, caching as the client has it", "rows/s", Better::More),
     ("put_sync", "puts through BufferedMutator, synced", "rows/s", Better::More),
+    ("bare_put_sync", "the same over a bare socket, 5,000 a call", "rows/s", Better::More),
     ("put_async", "puts through BufferedMutator, ASYNC_WAL", "rows/s", Better::More),
+    ("bare_put_async", "the same over a bare socket, 5,000 a call", "rows/s", Better::More),
     ("get_64_threads", "gets of 64 client threads", "gets/s", Better::More),
     ("", "largest resident memory of the server", "MiB", Better::Less),
 ];
