@@ -135,7 +135,11 @@ impl WriteBatch {
     }
 
     /// Freezes the batch: one shared buffer and its row mutations, as slices of it.
-    pub fn freeze(self) -> FrozenBatch {
+    pub fn freeze(mut self) -> FrozenBatch {
+        // Memtables keep the buffer for as long as its rows: room for rows that never came must not stay with it.
+        if self.buf.capacity() - self.buf.len() > self.buf.len() / 8 {
+            self.buf.shrink_to_fit();
+        }
         let bytes = Bytes::from(self.buf);
         let mut rows = Vec::with_capacity(self.rows.len());
         for (i, &(table, start)) in self.rows.iter().enumerate() {

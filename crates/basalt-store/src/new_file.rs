@@ -17,6 +17,17 @@ use crate::error::{Error, Result};
 use crate::ids::FileId;
 use crate::layout;
 use crate::manifest::FileMeta;
+use crate::options::OpenOptions;
+use crate::read::{BlockCache, WorkingMemory};
+
+/// Bytes of a row group for each byte of the family's block size.
+const COLUMNAR_FACTOR: u64 = 256;
+/// What a row group takes for each byte of rows and values: places, timestamps, and what becomes of them.
+const GROUP_FACTOR: u64 = 3;
+/// Smallest block size that little memory leads to.
+const BLOCK_BYTES_MIN: u32 = 1 << 10;
+/// Memory of a file being written beside its blocks: what gathers for the disk, index and Bloom filter.
+const WRITER_BYTES: u64 = 1 << 20;
 
 /// Hands out file ids and makes directories; one per database.
 #[derive(Debug)]
@@ -24,6 +35,10 @@ pub(crate) struct FileFactory {
     env: Env,
     root: PathBuf,
     next_file: AtomicU64,
+    /// Bytes at which a row group ends, at most.
+    group_bytes_max: u64,
+    /// Of which the memory of files being written is taken; `None` where nobody counts.
+    cache: Option<Arc<BlockCache>>,
     /// Directories that exist and whose names are durable.
     known_dirs: Mutex<HashSet<PathBuf>>,
 }
@@ -47,6 +62,8 @@ pub(crate) struct NewFile {
     writer: Option<HFileWriter<Box<dyn StorageFile>>>,
     created_ms: i64,
     kept: bool,
+    /// Taken until the file is written.
+    memory: Option<WorkingMemory>,
 }
 
 /// A thread for each row group that is encoded while the next ones gather.
@@ -70,7 +87,13 @@ impl Background for EncodingThreads {
 impl FileFactory {
     /// Hands out ids from `next_file` on.
     pub(crate) fn new(env: Env, root: PathBuf, next_file: u64) -> Self {
-        Self { env, root, next_file: AtomicU64::new(next_file), known_dirs: Mutex::default() }
+        let (next_file, known_dirs) = (AtomicU64::new(next_file), Mutex::default());
+        Self { env, root, next_file, group_bytes_max: u64::MAX, cache: None, known_dirs }
+    }
+
+    /// The same within a database's memory.
+    pub(crate) fn within(self, options: &OpenOptions, cache: &Arc<BlockCache>) -> Self {
+        Self { group_bytes_max: options.group_bytes_max(), cache: Some(Arc::clone(cache)), ..self }
     }
 
     /// No file has this id yet.
@@ -95,7 +118,11 @@ impl FileFactory {
         let dir = layout::family_dir(&self.root, region_dir, &family.name);
         self.make_dir(&dir)?;
         let layout = schema.map(|schema| Arc::new(schema.family_layout(&family.name)));
-        let options = WriterOptions { with_tags, layout, ..writer_options(family)? };
+        let mut options = WriterOptions { with_tags, layout, ..writer_options(family)? };
+        if options.encoding == Encoding::Columnar {
+            let block_bytes = u32::try_from(self.group_bytes_max / COLUMNAR_FACTOR).unwrap_or(u32::MAX);
+            options.block_bytes = options.block_bytes.min(block_bytes.max(BLOCK_BYTES_MIN));
+        }
         Ok(FamilyTarget { factory: Arc::clone(self), dir, options, encoders: 1 })
     }
 
@@ -131,6 +158,16 @@ pub(crate) fn writer_options(family: &FamilyDescriptor) -> Result<WriterOptions>
 }
 
 impl FamilyTarget {
+    /// What a file takes of memory while it is written: the row group that gathers and those that are encoded, or a few
+    /// blocks.
+    fn memory_bytes(&self) -> u64 {
+        let block_bytes = u64::from(self.options.block_bytes);
+        match self.options.encoding {
+            Encoding::Columnar => block_bytes * COLUMNAR_FACTOR * GROUP_FACTOR * (1 + self.encoders as u64),
+            _ => block_bytes * 4 + WRITER_BYTES,
+        }
+    }
+
     /// Begins a file. `with_seq` stores the sequence number of every cell.
     pub(crate) fn create(&self, with_seq: bool) -> Result<NewFile> {
         let env = self.factory.env.clone();
@@ -140,7 +177,8 @@ impl FamilyTarget {
         let (create_time_ms, file_number) = (created_ms, id.0);
         let options = WriterOptions { create_time_ms, file_number, with_seq, ..self.options.clone() };
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
-        let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false };
+        let memory = self.factory.cache.as_ref().map(|cache| cache.work_with(self.memory_bytes()));
+        let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false, memory };
         let mut writer = HFileWriter::new(file, options).map_err(|error| new.explain(error))?;
         writer.encode_in(Arc::new(EncodingThreads { env: new.env.clone(), most: self.encoders }));
         new.writer = Some(writer);
@@ -189,6 +227,7 @@ impl NewFile {
         let writer = self.writer.take().expect("a finished file is consumed");
         let (summary, mut file) = writer.finish_into().map_err(|error| self.explain(error))?;
         file.sync(SyncKind::All).map_err(Error::io("sync", &self.path))?;
+        self.memory = None;
         assert!(summary.cells > 0, "files without cells are not written");
         let meta = FileMeta {
             id: self.id,

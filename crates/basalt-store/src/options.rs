@@ -31,8 +31,9 @@ pub struct OpenOptions {
     /// Run flushes, compactions and log syncs on threads of their own. Without them flushes happen inside
     /// writes and compactions only on request: a run is then the same each time. Default true.
     pub background: bool,
-    /// Memory for caches and unflushed writes together, in bytes. Default 1 GiB. Three quarters go to the
-    /// block cache, a quarter to unflushed writes.
+    /// Memory of the database, in bytes. Default 1 GiB. Up to a quarter is for unflushed writes; files being written and
+    /// scans set aside what they work with, an eighth stays free for what is not counted, and the block cache has what
+    /// all these leave at the moment.
     pub memory_bytes: u64,
     /// Size at which a memtable is flushed, in bytes. Default: an eighth of `memory_bytes`, at most 128 MiB.
     /// Larger memtables make fewer, larger files and a longer recovery.
@@ -85,9 +86,14 @@ impl OpenOptions {
         self.memory_bytes / 4
     }
 
-    /// Memory for the block cache, in bytes.
+    /// Memory that the block cache may have while nothing else needs any, in bytes.
     pub(crate) fn cache_bytes(&self) -> u64 {
-        self.memory_bytes - self.unflushed_bytes_max()
+        self.memory_bytes / 8 * 7
+    }
+
+    /// Bytes of rows and values at which a row group ends, at most: a file being written holds a few of them.
+    pub(crate) fn group_bytes_max(&self) -> u64 {
+        self.memory_bytes / 32
     }
 
     /// Size at which a memtable is flushed.

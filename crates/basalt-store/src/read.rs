@@ -60,6 +60,7 @@ mod table_scan;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub(crate) use cache::WorkingMemory;
 pub use cache::{BlockCache, CacheStats};
 pub use family::{BoxedSource, FamilyInput, SourceMaker};
 pub(crate) use family::{FamilyStream, file_sources};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What opening costs: how long a log takes to replay after a crash, how long a database of many regions takes to open,
-//! and what a region that nobody asks takes of memory.
+//! what a region that nobody asks takes of memory, and how long writers wait when they write too much.
 //!
 //! `cargo bench --workspace --bench store [-- PAGE [DIR]]` prints the figures and writes them into PAGE, above its first
 //! `## `; the databases lie in DIR, a temporary directory without it. `make bench-store` does that for
@@ -10,6 +10,7 @@
 
 mod allocations;
 mod figures;
+mod pauses;
 mod recovery;
 mod regions;
 
@@ -29,6 +30,7 @@ fn main() -> Result<()> {
     let mut figures = Figures::default();
     recovery::measure(&dir, &mut figures)?;
     regions::measure(&dir, &mut figures)?;
+    pauses::measure(&dir, &mut figures)?;
     if let Some(page) = args.first() {
         figures.write(Path::new(page));
     }

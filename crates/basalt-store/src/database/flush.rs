@@ -248,6 +248,7 @@ impl Shared {
                 });
             }
         });
+        self.upkeep.flushed_memtables.lock().add(&memtables);
         self.commit.release(memtables.iter().map(|memtable| memtable.size_bytes()).sum());
         self.commit.log().remove_before(first_segment);
         self.metrics.flushes.fetch_add(u64::from(!memtables.is_empty()), Relaxed);

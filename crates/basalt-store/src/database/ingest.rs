@@ -22,7 +22,7 @@ use crate::ids::RegionId;
 use crate::ingest::{IngestSpec, IngestWriter, Ingested};
 use crate::manifest::FileMeta;
 use crate::new_file::FinishedFile;
-use crate::read::{self, Keep};
+use crate::read::{self, Keep, WorkingMemory};
 use crate::snapshot::read::access;
 use crate::version::TableVersion;
 
@@ -72,6 +72,7 @@ impl Database {
             file_bytes_max: FILE_BYTES_MAX,
             bounds: found.regions.iter().skip(1).map(|region| region.range.start.clone()).collect(),
         };
+        let memory = shared.cache.work_with(memory_bytes as u64);
         let writer = IngestWriter::start(spec)?;
         Ok(Ingest {
             shared: Arc::clone(shared),
@@ -79,6 +80,7 @@ impl Database {
             dir: Arc::clone(dir),
             build: build.map(|build| build.snapshot.seq()),
             writer,
+            _memory: memory,
         })
     }
 }
@@ -92,6 +94,8 @@ pub struct Ingest {
     /// For the rows of an index: the commit as of which it has them.
     build: Option<Seq>,
     writer: IngestWriter,
+    /// For rows that wait to be sorted.
+    _memory: WorkingMemory,
 }
 
 /// What a bulk load has added.

@@ -73,12 +73,13 @@ fn shared(
     let version = open_version(&env, root, &handles, current);
     let (log_id, next_file) = (current.log_id, current.next_file);
     let (last_seq, timestamp) = (current.last_seq, current.last_timestamp);
+    let cache = Arc::new(BlockCache::new(options.cache_bytes()));
     // Nothing is written to it: a log of its own takes its place once this one was read.
     let log = LogWriter::new(env.clone(), root.to_owned(), log_id, 0, Vec::new(), current.first_segment);
     Shared {
-        files: Arc::new(FileFactory::new(env.clone(), root.to_owned(), next_file)),
+        files: Arc::new(FileFactory::new(env.clone(), root.to_owned(), next_file).within(&options, &cache)),
         handles,
-        cache: Arc::new(BlockCache::new(options.cache_bytes())),
+        cache,
         upkeep: Upkeep::default(),
         metrics: MetricCounters::default(),
         open_scans: Arc::default(),

@@ -11,8 +11,8 @@
 //! A flush or compaction that fails is tried again after a pause. Nothing is lost by waiting: the log has it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use basalt_model::TableId;
@@ -23,6 +23,7 @@ use crate::compact::Control;
 use crate::env::{SyncKind, Task};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
+use crate::memtable::Memtable;
 use crate::version::RegionVersion;
 
 /// How often the clock is looked at.
@@ -45,6 +46,9 @@ pub(super) struct Upkeep {
     /// A flush has ended.
     flushed: Condvar,
     flush_wanted: AtomicBool,
+    /// Memtables that are in files and that snapshots may still read, and what they take of memory.
+    pub(super) flushed_memtables: Mutex<ReadStill>,
+    read_still_bytes: AtomicU64,
     tasks: Mutex<Vec<Box<dyn Task>>>,
     compaction: Mutex<Option<Arc<Control>>>,
 }
@@ -56,6 +60,21 @@ struct State {
     compaction_wanted: bool,
     /// Why the last flush failed, until one succeeds.
     flush_error: Option<Error>,
+}
+
+/// Memtables that leave memory when the last snapshot that reads them goes.
+#[derive(Debug, Default)]
+pub(super) struct ReadStill(Vec<Weak<Memtable>>);
+
+impl ReadStill {
+    pub(super) fn add(&mut self, memtables: &[Arc<Memtable>]) {
+        self.0.extend(memtables.iter().map(Arc::downgrade));
+    }
+
+    fn bytes(&mut self) -> u64 {
+        self.0.retain(|memtable| memtable.strong_count() > 0);
+        self.0.iter().filter_map(Weak::upgrade).map(|memtable| memtable.size_bytes()).sum()
+    }
 }
 
 impl Upkeep {
@@ -212,12 +231,29 @@ impl Shared {
         let files = version.regions().flat_map(|region| region.all_files());
         // Regions that were one share files.
         let by_id: BTreeMap<_, _> = files.map(|(_, file)| (file.meta().id, file.memory_bytes())).collect();
-        self.cache.make_room_for(by_id.values().sum());
+        self.cache.make_room_for_indexes(by_id.values().sum());
+        self.count_memtables();
+    }
+
+    /// Tells the cache what memtables take of its memory.
+    pub(super) fn count_memtables(&self) {
+        let read_still = self.upkeep.flushed_memtables.lock().bytes();
+        self.upkeep.read_still_bytes.store(read_still, Ordering::Relaxed);
+        self.cache.make_room_for_memtables(self.commit.unflushed_bytes() + read_still);
+    }
+
+    /// Memory for unflushed writes: less while snapshots read memtables that were flushed, but a quarter in any case, so that
+    /// a long scan makes files smaller and stops nobody.
+    fn unflushed_limit(&self) -> u64 {
+        let limit = self.options.unflushed_bytes_max();
+        // Twice, because a snapshot that is taken now may keep as much again.
+        limit.saturating_sub(2 * self.upkeep.read_still_bytes.load(Ordering::Relaxed)).max(limit / 4)
     }
 
     /// Lets a write pass, slows it down, or refuses it, by how much memory waits to be flushed.
     pub(super) fn admit(&self) -> Result<()> {
-        let limit = self.options.unflushed_bytes_max();
+        self.count_memtables();
+        let limit = self.unflushed_limit();
         let used = self.commit.unflushed_bytes();
         if used < self.options.memtable_bytes().min(limit / 2) {
             return Ok(());
@@ -285,7 +321,7 @@ impl Shared {
         };
         let found = regions().find(full);
         let found = found.or_else(|| {
-            let short = self.commit.unflushed_bytes() >= self.options.unflushed_bytes_max() / 4 * 3;
+            let short = self.commit.unflushed_bytes() >= self.unflushed_limit() / 4 * 3;
             short.then(|| regions().max_by_key(|region| region.memtable_bytes())).flatten()
         });
         let found = found.or_else(|| {

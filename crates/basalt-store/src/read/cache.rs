@@ -7,17 +7,21 @@
 //!
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
 //! for once leaves before one that is asked for again). Blocks are immutable and files are never reused, so
-//! nothing is ever invalidated; blocks of a removed file age out.
+//! nothing is ever invalidated; blocks of a removed file age out. How large it is at the moment is decided in [`room`].
+
+mod room;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::columnar::{Section, SectionShelf};
-use basalt_hfile::{CellBlock, ColumnarBlock};
+use basalt_hfile::{CellBlock, CellSlot, ColumnarBlock};
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
 
+use self::room::Room;
 use crate::FileId;
+pub(crate) use room::WorkingMemory;
 
 /// Weight that the cache expects of a block; decides only how it sizes its tables.
 const BLOCK_BYTES_EXPECTED: u64 = 96 << 10;
@@ -53,7 +57,12 @@ struct ByMemory;
 impl Weighter<BlockKey, Entry> for ByMemory {
     fn weight(&self, _: &BlockKey, entry: &Entry) -> u64 {
         let bytes = match entry {
-            Entry::Cells(block) => block.memory_bytes() as u64,
+            Entry::Cells(block) => {
+                // Decoders guess how many cells there are.
+                let slots = (block.slots.capacity() - block.slots.len()) * size_of::<CellSlot>();
+                let starts = (block.row_starts.capacity() - block.row_starts.len()) * size_of::<u32>();
+                (block.memory_bytes() + slots + starts) as u64
+            }
             Entry::Head(_, bytes) => *bytes,
             Entry::Section(section) => section.memory_bytes() as u64,
         };
@@ -77,10 +86,8 @@ impl Lifecycle<BlockKey, Entry> for Evictions {
 #[derive(Debug)]
 pub struct BlockCache {
     blocks: Cache<BlockKey, Entry, ByMemory, DefaultHashBuilder, Evictions>,
-    budget_bytes: u64,
+    room: Room,
     evictions: Evictions,
-    /// Memory of indexes and Bloom filters of open files.
-    held_bytes: AtomicU64,
     lookups: Box<[AtomicU8]>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -99,10 +106,14 @@ pub struct CacheStats {
     pub blocks: u64,
     /// Memory held, in bytes.
     pub bytes: u64,
-    /// Memory that may be held, in bytes: that of the cache without what indexes and filters take.
+    /// Memory that may be held now, in bytes: what memtables, indexes and work under way leave.
     pub capacity_bytes: u64,
     /// Memory of indexes and Bloom filters of open files, in bytes.
     pub index_bytes: u64,
+    /// Memory of memtables, those included that are flushed and still read, in bytes.
+    pub memtable_bytes: u64,
+    /// Memory set aside for files being written, loads, and row groups in the hands of scans, in bytes.
+    pub working_bytes: u64,
 }
 
 impl BlockCache {
@@ -118,9 +129,8 @@ impl BlockCache {
                 DefaultHashBuilder::default(),
                 evictions.clone(),
             ),
-            budget_bytes: capacity_bytes,
+            room: Room::new(capacity_bytes),
             evictions,
-            held_bytes: AtomicU64::new(0),
             lookups: (0..LOOKUP_COUNTERS).map(|_| AtomicU8::new(0)).collect(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -157,16 +167,6 @@ impl BlockCache {
         Box::new(Shelf { cache: Arc::clone(self), file, index })
     }
 
-    /// Leaves room for indexes and Bloom filters of open files, which count against the same budget; a quarter of it
-    /// stays for blocks in any case.
-    pub(crate) fn make_room_for(&self, index_bytes: u64) {
-        let before = self.held_bytes.swap(index_bytes, Relaxed);
-        if before != index_bytes {
-            let room = self.budget_bytes.saturating_sub(index_bytes).max(self.budget_bytes / 4);
-            self.blocks.set_capacity(room);
-        }
-    }
-
     /// True if a part of a row group, which is not held, should be decoded and kept: rows of it are looked up again and
     /// again, and nothing has to leave for it.
     pub(crate) fn is_worth_decoding(&self, file: FileId, index: usize, part: usize) -> bool {
@@ -194,8 +194,10 @@ impl BlockCache {
             evictions: self.evictions.0.load(Relaxed),
             blocks: self.blocks.len() as u64,
             bytes: self.blocks.weight(),
-            capacity_bytes: self.blocks.capacity(),
-            index_bytes: self.held_bytes.load(Relaxed),
+            capacity_bytes: self.room.capacity.load(Relaxed),
+            index_bytes: self.room.indexes.load(Relaxed),
+            memtable_bytes: self.room.memtables.load(Relaxed),
+            working_bytes: self.room.working.load(Relaxed),
         }
     }
 }

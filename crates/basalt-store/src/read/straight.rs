@@ -26,6 +26,7 @@ use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
+use super::cache::WorkingMemory;
 use super::family::{BoxedSource, FamilyInput, SourceMaker, file_sources};
 use super::file::{Keep, ReadAccess, StoreFile};
 use super::merge::Merge;
@@ -42,6 +43,8 @@ pub(crate) struct GroupRows {
     pub(crate) begins: Option<Begin>,
     file: Arc<StoreFile>,
     block: usize,
+    /// Taken while somebody has rows of the group.
+    _memory: Arc<WorkingMemory>,
 }
 
 /// What a scan wants of a row group.
@@ -96,6 +99,7 @@ struct Group {
     /// Rows that are read as cells, each with the rows of the group that it comes before or takes the place of.
     others: VecDeque<(Range<usize>, Bytes)>,
     begins: Option<Begin>,
+    memory: Arc<WorkingMemory>,
 }
 
 /// Rows of a block, in front of it and behind it, and whether rows of the block lie outside.
@@ -257,7 +261,9 @@ impl LoneFiles {
         let begins = Some(Begin { rows: rows.len() - replaced, is_mixed: !others.is_empty() });
         let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.meta().id, block));
         let group = Arc::new(group.reopened(shelf));
-        self.group = Some(Group { group, file, block, rows, others, begins });
+        // As stored, and once more in the pieces that go into the cache and may have to leave it while they are read.
+        let memory = Arc::new(access.cache.work_with(2 * u64::from(size_bytes)));
+        self.group = Some(Group { group, file, block, rows, others, begins, memory });
         Ok(true)
     }
 
@@ -297,7 +303,7 @@ impl LoneFiles {
 
     /// The next rows of the row group in hand.
     fn next_piece(&mut self) -> Option<Piece> {
-        let Group { group, file, block, rows, others, begins } = self.group.as_mut()?;
+        let Group { group, file, block, rows, others, begins, memory } = self.group.as_mut()?;
         if let Some((replaced, row)) = others.front().filter(|(replaced, _)| replaced.start == rows.start) {
             rows.start = replaced.end;
             let range = KeyRange::point(row.clone());
@@ -313,7 +319,7 @@ impl LoneFiles {
         let end = until.min((vector + 1) * VECTOR);
         let of_vector = rows.start - vector * VECTOR..end - vector * VECTOR;
         rows.start = end;
-        let (group, file) = (Arc::clone(group), Arc::clone(file));
+        let (group, file, _memory) = (Arc::clone(group), Arc::clone(file), Arc::clone(memory));
         Some(Piece::Rows(GroupRows {
             group,
             vector,
@@ -321,6 +327,7 @@ impl LoneFiles {
             begins: begins.take(),
             file,
             block: *block,
+            _memory,
         }))
     }
 }

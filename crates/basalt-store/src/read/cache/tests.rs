@@ -31,12 +31,32 @@ fn indexes_and_filters_take_their_room_from_the_blocks() {
     for index in 0..100 {
         cache.insert(FileId(1), index, 0, &block(64 << 10));
     }
-    cache.make_room_for(6 << 20);
+    cache.make_room_for_indexes(6 << 20);
     let stats = cache.stats();
     assert!(stats.bytes <= 2 << 20 && stats.index_bytes == 6 << 20, "{stats:?}");
-    cache.make_room_for(100 << 20);
+    cache.make_room_for_indexes(100 << 20);
     assert!(cache.stats().capacity_bytes <= 2 << 20);
-    cache.make_room_for(0);
+    cache.make_room_for_indexes(0);
+    assert_eq!(cache.stats().capacity_bytes, 8 << 20);
+}
+
+#[test]
+fn memory_that_others_work_with_is_the_caches_again_afterwards() {
+    let cache = Arc::new(BlockCache::new(8 << 20));
+    for index in 0..100 {
+        cache.insert(FileId(1), index, 0, &block(64 << 10));
+    }
+    cache.make_room_for_memtables(2 << 20);
+    let work = [1 << 20, 3 << 20].map(|bytes| cache.work_with(bytes));
+    let stats = cache.stats();
+    assert!(stats.bytes <= 2 << 20, "{stats:?}");
+    assert_eq!(
+        (stats.memtable_bytes, stats.working_bytes, stats.capacity_bytes),
+        (2 << 20, 4 << 20, 2 << 20)
+    );
+    drop(work);
+    assert_eq!(cache.stats().capacity_bytes, 6 << 20);
+    cache.make_room_for_memtables(0);
     assert_eq!(cache.stats().capacity_bytes, 8 << 20);
 }
 
