@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The database's tables and views as SQL names them, and the statements that list them.
 
+mod create;
 pub(crate) mod view;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::cast::as_string_array;
 
 use crate::error::{SqlError, code, nearest};
+pub(crate) use create::show_create;
 pub(crate) use view::{View, ViewRules};
 
 /// The option that names the family of columns that name none.

@@ -21,11 +21,14 @@ use crate::dialect::{self, Delete, Name, Statement};
 use crate::error::SqlError;
 use crate::ingest::{RowWriter, typed};
 use crate::plan::Planning;
+use crate::returning::{Changed, Returning};
 use crate::scan::BasaltTable;
 
-/// Runs the statement; returns the number of rows.
-pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64, SqlError> {
+/// Runs the statement.
+pub(crate) async fn delete(planning: &Planning, mut statement: Delete) -> Result<Changed, SqlError> {
     let table = planning.table(&statement.table.table())?;
+    let returning = std::mem::take(&mut statement.returning);
+    let returning = Returning::try_new(planning, &statement.table, &table, returning)?;
     let plan = plan(planning, statement)?;
     let physical = planning.physical(&plan).await?;
     let mut stream =
@@ -36,16 +39,26 @@ pub(crate) async fn delete(planning: &Planning, statement: Delete) -> Result<u64
         let batch = batch.map_err(|error| planning.error(error))?;
         marker.mark(&batch, writer.batch())?;
         writer.added(batch.num_rows() as u64)?;
+        if let Some(returning) = &returning {
+            returning.waiting(&writer)?;
+        }
         tokio::task::yield_now().await;
     }
-    writer.end().await
+    let returned = match &returning {
+        Some(returning) => {
+            let waiting = returning.waiting(&writer)?;
+            Some(returning.of_waiting(planning, waiting).await?)
+        }
+        None => None,
+    };
+    Ok(Changed { rows: writer.end().await?, returned })
 }
 
 /// The query that finds the keys: the statement's conditions over the key columns.
 pub(crate) fn plan(planning: &Planning, statement: Delete) -> Result<LogicalPlan, SqlError> {
     let table = planning.table(&statement.table.table())?;
     table.fixed_columns()?;
-    let Delete { table: name, filter, order_by, limit } = statement;
+    let Delete { table: name, filter, order_by, limit, .. } = statement;
     planning.query(row_query(table.table_schema(), &name, vec![], &[], filter, order_by, limit)?)
 }
 

@@ -13,6 +13,7 @@
 //!                                                -> ALTER:           [alter]
 //!                                                -> .. INDEX:        [index]
 //!                                                -> COPY:            [copy]
+//!                                                -> DECLARE, FETCH:  [fetch]
 //! ```
 
 mod alter;
@@ -21,6 +22,7 @@ mod copy;
 mod cursor;
 mod definition;
 mod dynamic;
+mod fetch;
 mod index;
 mod merge;
 mod parameters;
@@ -34,6 +36,7 @@ mod written;
 
 pub(crate) use copy::{Copy, CopyFrom};
 pub(crate) use dynamic::definitions as dynamic_columns;
+pub(crate) use fetch::{CursorAction, CursorStatement};
 pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
 pub(crate) use merge::{Merge, MergeAction, MergeClause};
 pub(crate) use parameters::{bind, unbound};
@@ -45,7 +48,7 @@ pub(crate) use statement::{
 pub(crate) use tokens::TokenMap;
 pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE};
 pub(crate) use view::NO_WILDCARD;
-pub(crate) use written::printable;
+pub(crate) use written::{printable, quoted};
 
 use basalt_model::SqlType;
 use datafusion::sql::sqlparser::ast::{Expr, Query};
@@ -177,6 +180,9 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("SHOW") {
         return parse_show(parser);
     }
+    if let Some(verb) = ["DECLARE", "OPEN", "FETCH", "CLOSE"].into_iter().find(|verb| parser.accept(verb)) {
+        return fetch::parse(parser, verb);
+    }
     if parser.accept_all(&["CHECK", "INDEX"]) {
         return index::parse_check(parser);
     }
@@ -188,7 +194,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
         return Ok(Statement::Query(parse_query(parser)?));
     }
     parser.expected(
-        "SELECT, UPSERT, UPDATE, DELETE, MERGE, COPY, TRUNCATE, CREATE, ALTER, DROP, USE, EXPLAIN, SHOW or DESCRIBE",
+        "SELECT, UPSERT, UPDATE, DELETE, MERGE, COPY, TRUNCATE, CREATE, ALTER, DROP, USE, DECLARE, OPEN, FETCH, CLOSE, EXPLAIN, SHOW or DESCRIBE",
         parser.peek_token(),
     )
 }
@@ -213,8 +219,19 @@ fn parse_explain(parser: &mut Parser) -> Result<Statement, ParserError> {
     let analyze = parser.accept("ANALYZE");
     let verbose = parser.accept("VERBOSE");
     let json = parser.accept_all(&["FORMAT", "JSON"]);
+    let regions = accept_regions(parser);
     let statement = Box::new(parse_statement(parser)?);
-    Ok(Statement::Explain { form: Form { analyzed: analyze, verbose, json }, statement })
+    Ok(Statement::Explain { form: Form { analyzed: analyze, verbose, json, regions }, statement })
+}
+
+/// WITH REGIONS, unless a query begins with it that calls a part of itself REGIONS.
+fn accept_regions(parser: &mut Parser) -> bool {
+    let found = parser.accept_all(&["WITH", "REGIONS"]);
+    let names_a_query = found && (parser.at("AS") || parser.at_symbol("("));
+    if names_a_query {
+        (0..2).for_each(|_| parser.prev_token());
+    }
+    found && !names_a_query
 }
 
 fn parse_show(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -222,8 +239,14 @@ fn parse_show(parser: &mut Parser) -> Result<Statement, ParserError> {
         let like = if parser.accept("LIKE") { Some(parser.parse_literal_string()?) } else { None };
         return Ok(Statement::ShowSchemas { like });
     }
+    if parser.accept("CREATE") {
+        if !["TABLE", "VIEW", "INDEX"].into_iter().any(|kind| parser.accept(kind)) {
+            return parser.expected("TABLE, VIEW or INDEX", parser.peek_token());
+        }
+        return Ok(Statement::ShowCreate { table: Name::parse(parser)? });
+    }
     if !parser.accept("TABLES") {
-        return parser.expected("TABLES or SCHEMAS", parser.peek_token());
+        return parser.expected("TABLES, SCHEMAS or CREATE TABLE", parser.peek_token());
     }
     let schema = if parser.accept("IN") { Some(parser.name_part()?) } else { None };
     let like = if parser.accept("LIKE") { Some(parser.parse_literal_string()?) } else { None };

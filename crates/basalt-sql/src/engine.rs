@@ -36,7 +36,7 @@ use crate::functions::{
 use crate::index::{self, Builders};
 use crate::joins::JoinOrder;
 use crate::memory::SpillReservePool;
-use crate::plan::UnknownMembership;
+use crate::plan::{UnknownInLists, UnknownMembership};
 use crate::running::Running;
 use crate::scan::{self, OffsetInScan, TotalsInScan};
 use crate::sequence::{Dealer, SequencePlanner};
@@ -132,6 +132,7 @@ impl Engine {
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(TypeCoercion::new()),
                 Arc::new(UnknownMembership),
+                Arc::new(UnknownInLists),
             ])
             .build();
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![

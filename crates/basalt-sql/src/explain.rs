@@ -4,14 +4,20 @@
 //! ```text
 //! {"operator": "BasaltScan", "details": "table=T, access=..", "rows_estimate": 7, "metrics": {"output_rows": 7}, "inputs": []}
 //! ```
+//!
+//! EXPLAIN WITH REGIONS adds a line behind each scan, and a member `regions` to it, of the regions in which it reads.
 
 use std::sync::Arc;
 
+use basalt_model::escape::Escaped;
+use basalt_store::{Database, RegionStats};
 use datafusion::common::stats::Precision;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use serde_json::{Map, Value, json};
+
+use crate::scan::BasaltScan;
 
 /// How a plan is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +28,34 @@ pub(crate) struct Form {
     pub(crate) verbose: bool,
     /// As JSON.
     pub(crate) json: bool,
+    /// With the regions of scans.
+    pub(crate) regions: bool,
+}
+
+/// The regions in which an operator reads, as texts; `None` if it is no scan.
+pub(crate) type Regions<'a> = &'a dyn Fn(&Arc<dyn ExecutionPlan>) -> Option<Vec<String>>;
+
+/// The regions in which a scan reads: number and rows, from the first one to before the last one.
+pub(crate) fn regions(database: &Database, operator: &Arc<dyn ExecutionPlan>) -> Option<Vec<String>> {
+    let scan = operator.downcast_ref::<BasaltScan>()?;
+    let all = database.regions(scan.table_id()).ok()?;
+    let read = all.iter().filter(|region| scan.reads(&region.range));
+    let text = |region: &RegionStats| {
+        let end = region.range.end.as_deref().map(|end| Escaped(end).to_string()).unwrap_or_default();
+        format!("[region={}, rows='{}' to '{end}']", region.id.0, Escaped(&region.range.start))
+    };
+    Some(read.map(text).collect())
 }
 
 /// The lines of a plan; `title` says what is done with its rows.
-pub(crate) fn lines(plan: Option<&Arc<dyn ExecutionPlan>>, title: Option<String>, form: Form) -> Vec<String> {
+pub(crate) fn lines(
+    plan: Option<&Arc<dyn ExecutionPlan>>,
+    title: Option<String>,
+    form: Form,
+    regions: Option<Regions<'_>>,
+) -> Vec<String> {
     if form.json {
-        let plan = plan.map_or(Value::Null, |plan| operator(plan, form.analyzed));
+        let plan = plan.map_or(Value::Null, |plan| operator(plan, form.analyzed, regions));
         let whole = match title {
             Some(statement) => json!({ "statement": statement, "plan": plan }),
             None => json!({ "plan": plan }),
@@ -42,12 +70,23 @@ pub(crate) fn lines(plan: Option<&Arc<dyn ExecutionPlan>>, title: Option<String>
             false => DisplayableExecutionPlan::new(plan.as_ref()),
         };
         let text = display.indent(form.verbose).to_string();
-        lines.extend(text.lines().map(|line| format!("{indent}{line}")));
+        // A line per operator, inputs behind the operator that reads them.
+        let mut operators = vec![plan];
+        for line in text.lines() {
+            lines.push(format!("{indent}{line}"));
+            let Some(operator) = operators.pop() else { continue };
+            operators.extend(operator.children().into_iter().rev());
+            if let Some(regions) = regions.and_then(|regions| regions(operator)) {
+                let blanks = line.len() - line.trim_start().len() + indent.len();
+                let regions = regions.join(", ");
+                lines.push(format!("{:blanks$}  (region locations = [{regions}])", ""));
+            }
+        }
     }
     lines
 }
 
-fn operator(plan: &Arc<dyn ExecutionPlan>, analyzed: bool) -> Value {
+fn operator(plan: &Arc<dyn ExecutionPlan>, analyzed: bool, regions: Option<Regions<'_>>) -> Value {
     let text = DisplayableExecutionPlan::new(plan.as_ref()).one_line().to_string();
     let details = text.trim().strip_prefix(plan.name()).unwrap_or(text.trim());
     let mut shown = Map::new();
@@ -66,7 +105,10 @@ fn operator(plan: &Arc<dyn ExecutionPlan>, analyzed: bool) -> Value {
             counted.iter().map(|metric| (metric.value().name().to_owned(), metric.value().as_usize().into()));
         shown.insert("metrics".into(), Value::Object(counted.collect()));
     }
-    let inputs = plan.children().into_iter().map(|child| operator(child, analyzed));
+    if let Some(regions) = regions.and_then(|regions| regions(plan)) {
+        shown.insert("regions".into(), regions.into());
+    }
+    let inputs = plan.children().into_iter().map(|child| operator(child, analyzed, regions));
     shown.insert("inputs".into(), inputs.collect());
     Value::Object(shown)
 }

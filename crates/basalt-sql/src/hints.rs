@@ -6,6 +6,10 @@
 pub(crate) struct Hints {
     /// USE_SORT_MERGE_JOIN.
     pub(crate) sort_merge_join: bool,
+    /// SERIAL: one partition, so one thread as a rule.
+    pub(crate) serial: bool,
+    /// NO_CHILD_PARENT_JOIN_OPTIMIZATION: what a join finds on one side does not narrow the scan of the other.
+    pub(crate) no_join_hints: bool,
     /// Which indexes to read.
     pub(crate) indexes: IndexHints,
 }
@@ -32,6 +36,10 @@ impl IndexHints {
     }
 }
 
+/// Hints that ask for what is done in any case: keys are skipped to, scans go forward, joins come one after the other, and
+/// nothing is sorted in order to be grouped.
+const ALWAYS_SO: [&str; 4] = ["SKIP_SCAN", "FORWARD_SCAN", "NO_STAR_JOIN", "HASH_AGGREGATE"];
+
 impl Hints {
     /// Reads hints as written, in upper case; those that mean nothing here go to `ignored`.
     pub(crate) fn read(hints: &[String], ignored: &mut Vec<String>) -> Self {
@@ -40,6 +48,9 @@ impl Hints {
             match hint.as_str() {
                 "USE_SORT_MERGE_JOIN" => read.sort_merge_join = true,
                 "NO_INDEX" => read.indexes.none = true,
+                "SERIAL" => read.serial = true,
+                "NO_CHILD_PARENT_JOIN_OPTIMIZATION" => read.no_join_hints = true,
+                always if ALWAYS_SO.contains(&always) => {}
                 _ => match index_hint(hint) {
                     Some(preferred) => read.indexes.preferred.push(preferred),
                     None => ignored.push(hint.clone()),
@@ -74,8 +85,11 @@ mod tests {
         assert_eq!(hints.indexes.preferred("U").count(), 0);
         assert!(read("NO_INDEX", &mut ignored).indexes.none);
         assert!(ignored.is_empty());
+        assert!(read("SERIAL", &mut ignored).serial);
+        read("SKIP_SCAN", &mut ignored);
+        assert!(ignored.is_empty());
         read("INDEX(T)", &mut ignored);
-        read("SERIAL", &mut ignored);
-        assert_eq!(ignored, ["INDEX(T)", "SERIAL"]);
+        read("SMALL", &mut ignored);
+        assert_eq!(ignored, ["INDEX(T)", "SMALL"]);
     }
 }

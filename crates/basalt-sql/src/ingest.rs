@@ -32,7 +32,7 @@ use crate::scan::BasaltTable;
 use crate::sequence::Currents;
 
 /// Most rows that go through the log as one batch.
-const BATCH_ROWS_MAX: u64 = 65_536;
+pub(crate) const BATCH_ROWS_MAX: u64 = 65_536;
 /// Most bytes that go through the log as one batch.
 const BATCH_BYTES_MAX: usize = 32 << 20;
 
@@ -70,6 +70,11 @@ impl RowWriter {
     /// Where mutations are put; call [`Self::added`] afterwards.
     pub(crate) fn batch(&mut self) -> &mut WriteBatch {
         &mut self.pending
+    }
+
+    /// What was added and waits for the log; `None` once it is so much that it goes past it.
+    pub(crate) fn waiting(&self) -> Option<&WriteBatch> {
+        self.bulk.is_none().then_some(&self.pending)
     }
 
     /// `rows` mutations were put into the batch.

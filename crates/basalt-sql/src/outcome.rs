@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::dialect::TokenMap;
 use crate::error::{SqlError, code};
 use crate::plan::{Titles, shown_schema};
+use crate::returning::Changed;
 use crate::running::Ticket;
 
 /// The answer of one statement.
@@ -34,6 +35,16 @@ pub enum Outcome {
         /// The first words of the statement, e.g. `CREATE TABLE`.
         verb: &'static str,
     },
+}
+
+impl Outcome {
+    /// Of a statement that changes rows: what RETURNING says, or how many they are.
+    pub(crate) fn changed(verb: &'static str, changed: Changed) -> Self {
+        match changed.returned {
+            Some(rows) => Self::Rows(rows),
+            None => Self::Count { verb, rows: changed.rows },
+        }
+    }
 }
 
 /// Rows of a query, batch by batch.
@@ -64,6 +75,11 @@ impl RowStream {
     pub(crate) fn titled(batch: RecordBatch, titles: &Titles) -> Result<Self, SqlError> {
         let schema = titles.put_on(batch.schema_ref());
         relabelled(batch, &schema).map(Self::ready)
+    }
+
+    /// Rows as they come.
+    pub(crate) fn new(schema: SchemaRef, batches: BoxStream<'static, Result<RecordBatch, SqlError>>) -> Self {
+        Self { schema, batches, ticket: None }
     }
 
     /// Rows that are there already.

@@ -9,6 +9,7 @@ mod dynamic;
 mod families;
 mod labels;
 mod listings;
+mod lists;
 mod membership;
 mod phrases;
 mod row_facts;
@@ -54,7 +55,9 @@ use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
 pub(crate) use families::resolve_expr as resolve_families;
 pub(crate) use labels::shown_schema;
+pub(crate) use lists::UnknownInLists;
 pub(crate) use membership::UnknownMembership;
+pub(crate) use row_facts::is_row_fact;
 pub(crate) use titles::Titles;
 pub(crate) use types::PhoenixTypes;
 

@@ -9,15 +9,19 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::sqlparser::ast::Query;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
 use crate::catalog;
 use crate::copy;
+use crate::cursor::{Cursors, Declared};
 use crate::definition;
 use crate::delete;
-use crate::dialect::{self, Copy, CreateSequence, CreateTable, Name, Parsed, Statement, TokenMap};
+use crate::dialect::{
+    self, Copy, CreateSequence, CreateTable, CursorAction, CursorStatement, Name, Parsed, Statement, TokenMap,
+};
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
 use crate::explain::{self, Form};
@@ -41,6 +45,7 @@ pub struct Session {
     progress: Mutex<Arc<Progress>>,
     warnings: Arc<Mutex<Vec<String>>>,
     currents: Currents,
+    cursors: Cursors,
     /// What USE said.
     schema: Mutex<Option<String>>,
     timeout: Mutex<Option<Duration>>,
@@ -53,6 +58,7 @@ impl Session {
             progress: Mutex::default(),
             warnings: Arc::default(),
             currents: Currents::default(),
+            cursors: Cursors::default(),
             schema: Mutex::default(),
             timeout: Mutex::default(),
         }
@@ -134,28 +140,16 @@ impl Session {
     async fn run(&self, statement: Statement, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
         let database = self.engine.database();
         match statement {
-            Statement::Query(query) => {
-                let (schema, progress) = (self.schema.lock().clone(), self.progress());
-                let rows = point::answer(database, &query, schema.as_deref(), &hints.indexes, &progress)?;
-                if let Some(rows) = rows {
-                    return Ok(Outcome::Rows(rows));
-                }
-                let planning = self.planning(tokens, hints);
-                let titles = Titles::of(&query);
-                let plan = planning.query(*query)?;
-                self.query(planning, plan, &titles).await
-            }
+            Statement::Query(query) => Ok(Outcome::Rows(self.select(*query, tokens, hints).await?)),
+            Statement::Cursor(cursor) => self.cursor(cursor, tokens, hints).await,
             Statement::Upsert(upsert) => {
-                let rows = upsert::upsert(&self.planning(tokens, hints), upsert).await?;
-                Ok(Outcome::Count { verb: "UPSERT", rows })
+                Ok(Outcome::changed("UPSERT", upsert::upsert(&self.planning(tokens, hints), upsert).await?))
             }
             Statement::Update(update) => {
-                let rows = update::update(&self.planning(tokens, hints), *update).await?;
-                Ok(Outcome::Count { verb: "UPDATE", rows })
+                Ok(Outcome::changed("UPDATE", update::update(&self.planning(tokens, hints), *update).await?))
             }
             Statement::Delete(delete) => {
-                let rows = delete::delete(&self.planning(tokens, hints), *delete).await?;
-                Ok(Outcome::Count { verb: "DELETE", rows })
+                Ok(Outcome::changed("DELETE", delete::delete(&self.planning(tokens, hints), *delete).await?))
             }
             Statement::Merge(merge) => {
                 let rows = merge::merge(&self.planning(tokens, hints), *merge).await?;
@@ -177,9 +171,51 @@ impl Session {
             listing @ (Statement::ShowTables { .. }
             | Statement::ShowSchemas { .. }
             | Statement::Describe { .. }
+            | Statement::ShowCreate { .. }
             | Statement::UpdateStatistics { .. }) => self.show(&listing, &tokens),
             definition => self.define(definition, tokens).await,
         }
+    }
+
+    async fn select(&self, query: Query, tokens: TokenMap, hints: &Hints) -> Result<RowStream, SqlError> {
+        let (schema, progress) = (self.schema.lock().clone(), self.progress());
+        let database = self.engine.database();
+        let rows = point::answer(database, &query, schema.as_deref(), &hints.indexes, &progress)?;
+        if let Some(rows) = rows {
+            return Ok(rows);
+        }
+        let planning = self.planning(tokens, hints);
+        let titles = Titles::of(&query);
+        let plan = planning.query(query)?;
+        self.query(planning, plan, &titles).await
+    }
+
+    async fn cursor(
+        &self,
+        statement: CursorStatement,
+        tokens: TokenMap,
+        hints: &Hints,
+    ) -> Result<Outcome, SqlError> {
+        let name = statement.name;
+        let verb = match statement.action {
+            CursorAction::Declare(query) => {
+                let hints = hints.clone();
+                self.cursors.declare(name, Declared { query, tokens, hints })?;
+                "DECLARE"
+            }
+            CursorAction::Open => {
+                let Declared { query, tokens, hints } = self.cursors.declared(&name)?;
+                let rows = self.select(*query, tokens, &hints).await?;
+                self.cursors.open(&name, rows)?;
+                "OPEN"
+            }
+            CursorAction::Fetch(count) => return Ok(Outcome::Rows(self.cursors.fetch(&name, count)?)),
+            CursorAction::Close => {
+                self.cursors.close(&name)?;
+                "CLOSE"
+            }
+        };
+        Ok(Outcome::Done { verb })
     }
 
     async fn copy(&self, copy: Copy, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
@@ -192,9 +228,7 @@ impl Session {
                 let position = planning.tokens().find_file(&copy.file);
                 let titles = Titles::of(&copy.query);
                 let plan = planning.query(*copy.query)?;
-                let Outcome::Rows(rows) = self.query(planning, plan, &titles).await? else {
-                    return Err(SqlError::internal("a query of COPY answers no rows"));
-                };
+                let rows = self.query(planning, plan, &titles).await?;
                 let written = copy::to_file(rows, &copy.file, &writing, &self.progress()).await;
                 written.map_err(|error| error.at(position))?
             }
@@ -230,6 +264,8 @@ impl Session {
             }
             Statement::ShowSchemas { like } => catalog::show_schemas(database, like.as_deref())?,
             Statement::Describe { table } => catalog::describe(&find(table)?.descriptor)?,
+            Statement::ShowCreate { table } => catalog::show_create(database, &table.table())
+                .map_err(|error| error.at(tokens.find(&table.name)))?,
             Statement::UpdateStatistics { table } => {
                 find(table)?;
                 let warning = "UPDATE STATISTICS has nothing to do: files carry their statistics";
@@ -286,7 +322,14 @@ impl Session {
 
     fn planning(&self, tokens: TokenMap, hints: &Hints) -> Planning {
         let mut planning = Planning::new(&self.engine, tokens, self.progress(), Arc::clone(&self.currents));
-        planning.state.config_mut().options_mut().optimizer.prefer_hash_join = !hints.sort_merge_join;
+        let options = planning.state.config_mut().options_mut();
+        options.optimizer.prefer_hash_join = !hints.sort_merge_join;
+        if hints.serial {
+            options.execution.target_partitions = 1;
+        }
+        if hints.no_join_hints {
+            options.optimizer.enable_join_dynamic_filter_pushdown = false;
+        }
         planning.index_hints = hints.indexes.clone();
         planning.schema = self.schema.lock().clone();
         planning.warnings = Arc::clone(&self.warnings);
@@ -300,14 +343,14 @@ impl Session {
         mut planning: Planning,
         plan: LogicalPlan,
         titles: &Titles,
-    ) -> Result<Outcome, SqlError> {
+    ) -> Result<RowStream, SqlError> {
         let physical = planning.physical(&plan).await?;
         self.warnings.lock().extend(joins::products(&physical));
         let joins_by_hash = joins::by_hash(&physical);
         let mut batches =
             execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
         if !joins_by_hash {
-            return Ok(Outcome::Rows(RowStream::running(None, batches, titles, planning.tokens().clone())));
+            return Ok(RowStream::running(None, batches, titles, planning.tokens().clone()));
         }
         let first = match batches.next().await.transpose() {
             Ok(first) => first,
@@ -321,7 +364,7 @@ impl Session {
             }
             Err(error) => return Err(planning.error(error)),
         };
-        Ok(Outcome::Rows(RowStream::running(first, batches, titles, planning.tokens().clone())))
+        Ok(RowStream::running(first, batches, titles, planning.tokens().clone()))
     }
 
     fn create_sequence(&self, statement: &CreateSequence) -> Result<Outcome, SqlError> {
@@ -380,7 +423,10 @@ impl Session {
         if let Some(physical) = physical.as_ref().filter(|_| form.analyzed) {
             run_to_end(&planning, physical).await?;
         }
-        let lines = explain::lines(physical.as_ref(), title, form);
+        let database = self.engine.database();
+        let regions = |operator: &Arc<dyn ExecutionPlan>| explain::regions(database, operator);
+        let regions: Option<explain::Regions<'_>> = if form.regions { Some(&regions) } else { None };
+        let lines = explain::lines(physical.as_ref(), title, form, regions);
         Ok(Outcome::Rows(RowStream::ready(plan_batch(lines)?)))
     }
 

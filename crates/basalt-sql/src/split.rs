@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cutting a text into statements, for files and for the shell, without parsing them.
 //!
-//! A `;` ends a statement unless it stands in a text literal, a quoted name or a comment. What follows the last
+//! A `;` ends a statement unless it stands in a text literal, a quoted name or a comment (`-- ..`, `// ..`, `/* .. */`). What follows the last
 //! `;` is returned apart: a file runs it, a shell waits for more.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// One statement and where it stands.
@@ -73,6 +74,24 @@ fn statement(text: &str, range: Range<usize>) -> StatementText<'_> {
     StatementText { text: text[range.clone()].trim_end(), offset: range.start }
 }
 
+/// The same text, of the same length, with every `//` that begins a comment written `--`, which is all that sqlparser reads.
+pub(crate) fn comments_with_dashes(text: &str) -> Cow<'_, str> {
+    if !text.contains("//") {
+        return Cow::Borrowed(text);
+    }
+    let mut dashed = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let end = next_part(text, at).end;
+        match text[at..end].strip_prefix("//") {
+            Some(comment) => dashed.extend(["--", comment]),
+            None => dashed.push_str(&text[at..end]),
+        }
+        at = end;
+    }
+    Cow::Owned(dashed)
+}
+
 enum Kind {
     Semicolon,
     Blank,
@@ -94,7 +113,9 @@ fn next_part(text: &str, at: usize) -> Part {
         b';' => part(Kind::Semicolon, 1, None),
         b'\'' => quoted(rest, at, '\'', OpenPart::Literal),
         b'"' => quoted(rest, at, '"', OpenPart::QuotedName),
-        b'-' if bytes.get(1) == Some(&b'-') => part(Kind::Blank, rest.find('\n').unwrap_or(rest.len()), None),
+        b'-' | b'/' if bytes.get(1) == bytes.first() => {
+            part(Kind::Blank, rest.find('\n').unwrap_or(rest.len()), None)
+        }
         b'/' if bytes.get(1) == Some(&b'*') => match rest[2..].find("*/") {
             Some(len) => part(Kind::Blank, len + 4, None),
             None => part(Kind::Blank, rest.len(), Some(OpenPart::Comment)),

@@ -13,16 +13,19 @@ use crate::dialect::{Name, Update};
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowWriter, find_column};
 use crate::plan::Planning;
+use crate::returning::{Changed, Returning};
 use crate::scan::BasaltTable;
 use crate::upsert;
 
-/// Runs the statement; returns the number of rows.
-pub(crate) async fn update(planning: &Planning, statement: Update) -> Result<u64, SqlError> {
+/// Runs the statement.
+pub(crate) async fn update(planning: &Planning, mut statement: Update) -> Result<Changed, SqlError> {
     let table = planning.table(&statement.table.table())?;
+    let returning = std::mem::take(&mut statement.returning);
+    let returning = Returning::try_new(planning, &statement.table, &table, returning)?;
     let (plan, columns) = plan(planning, statement)?;
     let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, vec![], false)?;
     let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-    upsert::upsert_query(planning, &plan, assembler, writer).await
+    upsert::upsert_query(planning, &plan, assembler, writer, returning).await
 }
 
 /// The query that finds the rows and computes their values, and the columns that it gives.

@@ -19,17 +19,21 @@ use crate::dialect::{ColumnDef, Name, Upsert, UpsertColumn, UpsertSource};
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowWriter, fill, find_column};
 use crate::plan::Planning;
+use crate::returning::{Changed, Returning};
 use crate::scan::BasaltTable;
+use duplicate::Duplicates;
 
-/// Runs the statement; returns the number of rows.
-pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64, SqlError> {
+/// Runs the statement.
+pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<Changed, SqlError> {
     let table = open(planning, &statement.table, statement.columns.as_deref())?;
     table.fixed_columns()?;
+    let returning = returning(planning, &statement, &table)?;
     match statement.source {
         UpsertSource::Values(rows) => {
             let width = rows.first().map_or(0, Vec::len);
             let columns = target(planning, &table, statement.columns.as_deref(), width)?;
-            values::upsert_values(planning, &table, columns, rows, statement.on_duplicate.as_ref())
+            let duplicates = Duplicates::of(statement.on_duplicate.as_ref(), returning);
+            values::upsert_values(planning, &table, columns, rows, duplicates)
         }
         UpsertSource::Query(query) => {
             let plan = planning.query(*query)?;
@@ -40,8 +44,23 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<u64
             let descriptor = Arc::clone(&table.descriptor);
             let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
             let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-            upsert_query(planning, &plan, assembler, writer).await
+            upsert_query(planning, &plan, assembler, writer, returning).await
         }
+    }
+}
+
+fn returning(
+    planning: &Planning,
+    statement: &Upsert,
+    table: &Arc<BasaltTable>,
+) -> Result<Option<Returning>, SqlError> {
+    let dynamic = statement.columns.iter().flatten().find(|column| column.dynamic.is_some());
+    match dynamic {
+        Some(column) if !statement.returning.is_empty() => Err(SqlError::statement(format!(
+            "RETURNING knows the columns that the table declares, and {} is a dynamic one; read it with a SELECT",
+            column.name
+        ))),
+        _ => Returning::try_new(planning, &statement.table, table, statement.returning.clone()),
     }
 }
 
@@ -115,7 +134,8 @@ pub(crate) async fn upsert_query(
     plan: &LogicalPlan,
     mut assembler: RowAssembler,
     mut writer: RowWriter,
-) -> Result<u64, SqlError> {
+    returning: Option<Returning>,
+) -> Result<Changed, SqlError> {
     let physical = planning.physical(plan).await?;
     let mut stream =
         execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
@@ -126,10 +146,20 @@ pub(crate) async fn upsert_query(
             .add(&mut assembler, batch.columns(), batch.num_rows())
             .map_err(|refusal| refusal.into_error(rows, false))?;
         rows += batch.num_rows() as u64;
+        if let Some(returning) = &returning {
+            returning.waiting(&writer)?;
+        }
         // A plan of one partition is always ready; without this a cancelled statement would run to its end.
         tokio::task::yield_now().await;
     }
-    writer.end().await
+    let returned = match &returning {
+        Some(returning) => {
+            let waiting = returning.waiting(&writer)?;
+            Some(returning.of_waiting(planning, waiting).await?)
+        }
+        None => None,
+    };
+    Ok(Changed { rows: writer.end().await?, returned })
 }
 
 /// The columns that are written. Without a list that is the first `width` in declared order, which may be fewer

@@ -31,6 +31,8 @@ use basalt_model::{KeyRange, TableId, TableName, WriteBatch};
 use bytes::Bytes;
 use parking_lot::RwLock;
 
+pub use after::row_after;
+
 use crate::error::Result;
 use crate::snapshot::query::View;
 use crate::snapshot::{ScanOptions, read};

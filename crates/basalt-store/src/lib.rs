@@ -33,7 +33,7 @@ pub use database::{Database, Ingest, IngestSummary, NewIndex, TableSnapshot};
 pub use env::Env;
 pub use error::{Corruption, Error, Result};
 pub use ids::{FileId, RegionId};
-pub use index::{IndexChange, IndexKeeper};
+pub use index::{IndexChange, IndexKeeper, row_after};
 pub use manifest::{FileMeta, FilePart};
 pub use metrics::{CompactionStats, FileStats, Metrics, RegionStats, TableStats};
 pub use options::{Durability, OpenOptions, Recovery};

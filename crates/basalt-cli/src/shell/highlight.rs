@@ -47,7 +47,9 @@ pub(super) fn pieces(text: &str) -> Vec<(Kind, &str)> {
         let (kind, length) = match first {
             '\'' => (Kind::Literal, quoted(rest, '\'')),
             '"' => (Kind::Plain, quoted(rest, '"')),
-            '-' if rest.starts_with("--") => (Kind::Comment, rest.find('\n').unwrap_or(rest.len())),
+            '-' | '/' if rest.starts_with("--") || rest.starts_with("//") => {
+                (Kind::Comment, rest.find('\n').unwrap_or(rest.len()))
+            }
             '/' if rest.starts_with("/*") => (Kind::Comment, rest.find("*/").map_or(rest.len(), |at| at + 2)),
             c if c.is_ascii_digit() => (Kind::Number, run(rest, |c| c.is_ascii_alphanumeric() || c == '.')),
             c if c.is_alphabetic() || c == '_' => {

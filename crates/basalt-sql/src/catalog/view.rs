@@ -54,6 +54,11 @@ impl View {
         format!("{ATTRIBUTE}{name}")
     }
 
+    /// True if an attribute of a table is one of its views.
+    pub(crate) fn is_attribute(name: &str) -> bool {
+        name.starts_with(ATTRIBUTE)
+    }
+
     /// The view of this name among those of a table.
     pub(crate) fn of(table: &TableDescriptor, name: &TableName) -> Result<Option<Self>, SqlError> {
         table.attributes.get(&Self::attribute(name)).map(|text| Self::read(text)).transpose()
@@ -61,7 +66,7 @@ impl View {
 
     /// All views of a table.
     pub(crate) fn all(table: &TableDescriptor) -> Result<Vec<Self>, SqlError> {
-        let views = table.attributes.iter().filter(|(name, _)| name.starts_with(ATTRIBUTE));
+        let views = table.attributes.iter().filter(|(name, _)| Self::is_attribute(name));
         views.map(|(_, text)| Self::read(text)).collect()
     }
 

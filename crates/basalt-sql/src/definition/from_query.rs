@@ -74,7 +74,7 @@ async fn fill(planning: &Planning, plan: &LogicalPlan, name: &TableName) -> Resu
     let columns = table.table_schema().declared_order().to_vec();
     let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, vec![], false)?;
     let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-    upsert_query(planning, plan, assembler, writer).await
+    Ok(upsert_query(planning, plan, assembler, writer, None).await?.rows)
 }
 
 fn column(at: usize, field: &Field, in_key: bool) -> Result<ColumnDef, SqlError> {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! UPSERT, UPDATE and DELETE.
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, SelectItem};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::cursor::Cursor;
 use super::statement::{Delete, Name, OnDuplicate, Statement, Update, Upsert, UpsertColumn, UpsertSource};
 use super::types::parse_type;
-use super::{parse_expr, parse_query};
+use super::{parse_expr, parse_query, rows};
 
 /// What follows UPSERT (or INSERT).
 pub(super) fn parse_upsert(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -25,10 +25,18 @@ pub(super) fn parse_upsert(parser: &mut Parser) -> Result<Statement, ParserError
         }
         _ => None,
     };
-    if parser.at("RETURNING") {
-        return parser.expected("end of statement; RETURNING is not supported yet", parser.peek_token());
+    let returning = parse_returning(parser)?;
+    Ok(Statement::Upsert(Upsert { table, columns, source, on_duplicate, returning }))
+}
+
+/// `RETURNING * | expr [AS alias], ..`; nothing if it is not written.
+fn parse_returning(parser: &mut Parser) -> Result<Vec<SelectItem>, ParserError> {
+    if !parser.accept("RETURNING") {
+        return Ok(vec![]);
     }
-    Ok(Statement::Upsert(Upsert { table, columns, source, on_duplicate }))
+    let mut items = parser.parse_comma_separated(Parser::parse_select_item)?;
+    rows::expand(&mut items)?;
+    Ok(items)
 }
 
 fn parse_on_duplicate(parser: &mut Parser) -> Result<OnDuplicate, ParserError> {
@@ -66,7 +74,8 @@ pub(super) fn parse_update(parser: &mut Parser) -> Result<Statement, ParserError
     parser.expect("SET")?;
     let assignments = parse_assignments(parser)?;
     let filter = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
-    Ok(Statement::Update(Box::new(Update { table, assignments, filter })))
+    let returning = parse_returning(parser)?;
+    Ok(Statement::Update(Box::new(Update { table, assignments, filter, returning })))
 }
 
 /// What follows UPDATE STATISTICS.
@@ -135,5 +144,6 @@ pub(super) fn parse_delete(parser: &mut Parser) -> Result<Statement, ParserError
         order_by = parser.parse_comma_separated(Parser::parse_order_by_expr)?;
     }
     let limit = if parser.accept("LIMIT") { Some(parse_expr(parser)?) } else { None };
-    Ok(Statement::Delete(Box::new(Delete { table, filter, order_by, limit })))
+    let returning = parse_returning(parser)?;
+    Ok(Statement::Delete(Box::new(Delete { table, filter, order_by, limit, returning })))
 }

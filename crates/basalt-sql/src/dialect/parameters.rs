@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Value as Literal, VisitMut, VisitorM
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::copy::Copy;
+use super::fetch::{CursorAction, CursorStatement};
 use super::merge::MergeAction;
 use super::statement::{OnDuplicate, Statement, UpsertSource};
 use crate::error::{SqlError, code};
@@ -110,6 +111,9 @@ pub(crate) fn unbound(number: usize) -> SqlError {
 fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlow<V::Break> {
     match statement {
         Statement::Query(query) => query.visit(visitor)?,
+        Statement::Cursor(CursorStatement { action: CursorAction::Declare(query), .. }) => {
+            query.visit(visitor)?;
+        }
         Statement::Explain { statement, .. } => visit(statement, visitor)?,
         Statement::CreateTable(table) => table.query.visit(visitor)?,
         Statement::Copy(copy) => match copy.as_mut() {
@@ -126,10 +130,12 @@ fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFl
             {
                 assignments.iter_mut().try_for_each(|(_, value)| value.visit(visitor))?;
             }
+            upsert.returning.visit(visitor)?;
         }
         Statement::Update(update) => {
             update.assignments.iter_mut().try_for_each(|(_, value)| value.visit(visitor))?;
             update.filter.visit(visitor)?;
+            update.returning.visit(visitor)?;
         }
         Statement::Merge(merge) => {
             merge.source.visit(visitor)?;
@@ -149,6 +155,7 @@ fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFl
             delete.filter.visit(visitor)?;
             delete.order_by.visit(visitor)?;
             delete.limit.visit(visitor)?;
+            delete.returning.visit(visitor)?;
         }
         _ => {}
     }

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use basalt_model::{SortOrder, SqlType, TableName};
-use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr, Query};
+use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr, Query, SelectItem};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::TokenMap;
 use super::copy::Copy;
 use super::cursor::Cursor;
+use super::fetch::CursorStatement;
 use super::index::IndexStatement;
 use super::merge::Merge;
 use crate::explain::Form;
@@ -65,6 +66,8 @@ pub(crate) enum Statement {
     CreateSchema { name: String, if_not_exists: bool },
     /// DROP SCHEMA.
     DropSchema { name: String, if_exists: bool, cascade: bool },
+    /// DECLARE, OPEN, FETCH and CLOSE.
+    Cursor(CursorStatement),
     /// USE; `None` for USE DEFAULT.
     Use { schema: Option<String> },
     /// CREATE SEQUENCE.
@@ -77,6 +80,8 @@ pub(crate) enum Statement {
     ShowTables { schema: Option<String>, like: Option<String> },
     /// SHOW SCHEMAS.
     ShowSchemas { like: Option<String> },
+    /// SHOW CREATE TABLE.
+    ShowCreate { table: Name },
     /// DESCRIBE.
     Describe { table: Name },
 }
@@ -93,6 +98,7 @@ impl Statement {
             | Self::Query(_)
             | Self::CreateSchema { .. }
             | Self::DropSchema { .. }
+            | Self::Cursor(_)
             | Self::Use { .. } => {}
             Self::ShowTables { schema: shown, .. } => {
                 shown.get_or_insert_with(|| schema.to_owned());
@@ -106,6 +112,7 @@ impl Statement {
             | Self::Truncate { table, .. }
             | Self::UpdateStatistics { table }
             | Self::Describe { table }
+            | Self::ShowCreate { table }
             | Self::DropTable { name: table, .. }
             | Self::DropView { name: table, .. }
             | Self::DropSequence { name: table, .. }
@@ -187,6 +194,8 @@ pub(crate) struct Upsert {
     pub(crate) source: UpsertSource,
     /// What happens to rows that are there.
     pub(crate) on_duplicate: Option<OnDuplicate>,
+    /// RETURNING: what to answer of each row; nothing if it is not written.
+    pub(crate) returning: Vec<SelectItem>,
 }
 
 /// A column of an UPSERT.
@@ -218,6 +227,8 @@ pub(crate) struct Update {
     pub(crate) assignments: Vec<(Name, Expr)>,
     /// Which rows; `None` for all.
     pub(crate) filter: Option<Expr>,
+    /// RETURNING, as in [`Upsert`].
+    pub(crate) returning: Vec<SelectItem>,
 }
 
 /// Where the rows of an UPSERT come from.
@@ -240,6 +251,8 @@ pub(crate) struct Delete {
     pub(crate) order_by: Vec<OrderByExpr>,
     /// At most so many.
     pub(crate) limit: Option<Expr>,
+    /// RETURNING, as in [`Upsert`].
+    pub(crate) returning: Vec<SelectItem>,
 }
 
 /// CREATE TABLE.

@@ -8,11 +8,12 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use super::PhoenixDialect;
 use crate::error::{Position, SqlError};
+use crate::split::comments_with_dashes;
 
 /// Cuts the text into tokens and folds unquoted words to upper case.
 pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut tokens = Vec::with_capacity(sql.len() / 4);
-    Tokenizer::new(&PhoenixDialect, sql)
+    Tokenizer::new(&PhoenixDialect, &comments_with_dashes(sql))
         .tokenize_with_location_into_buf_with_mapper(&mut tokens, fold)
         .map_err(|error| SqlError::from_tokenizer(error, sql))?;
     free_at(&mut tokens);

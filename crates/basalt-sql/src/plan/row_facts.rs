@@ -135,6 +135,11 @@ impl VisitorMut for Calls<'_> {
     }
 }
 
+/// True for the name of one of these functions.
+pub(crate) fn is_row_fact(name: &str) -> bool {
+    Fact::named(&name.to_uppercase()).is_some()
+}
+
 /// The function of this name, if [`rewrite`] made it.
 pub(super) fn find(planning: &Planning, name: &str) -> Option<Arc<ScalarUDF>> {
     let mut parts = name.strip_prefix(MARK)?.split(SEPARATOR);

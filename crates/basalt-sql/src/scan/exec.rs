@@ -109,6 +109,21 @@ impl BasaltScan {
         &self.spec.descriptor.name
     }
 
+    /// The same by its id.
+    pub(crate) fn table_id(&self) -> TableId {
+        self.spec.id
+    }
+
+    /// True if it looks for rows in this range.
+    pub(crate) fn reads(&self, range: &KeyRange) -> bool {
+        match &self.spec.access.access {
+            Access::Nothing => false,
+            Access::Points(keys) => keys.iter().any(|key| range.contains(key)),
+            Access::Ranges(ranges) => ranges.iter().any(|part| part.overlaps(range)),
+            Access::Full => true,
+        }
+    }
+
     /// Rows that the plan may count on, estimated.
     fn rows_estimate(&self) -> usize {
         let rows = match &self.spec.access.access {

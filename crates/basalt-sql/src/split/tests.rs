@@ -13,6 +13,14 @@ fn semicolons_in_literals_names_and_comments_do_not_cut() {
 }
 
 #[test]
+fn two_slashes_begin_a_comment_but_not_in_literals_and_names() {
+    let text = "select 'http://a' // it's; \n, \"b//\" /* // */ -- //\n; select 4/2";
+    assert_eq!(texts(text).0, ["select 'http://a' // it's; \n, \"b//\" /* // */ -- //"]);
+    let dashed = "select 'http://a' -- it's; \n, \"b//\" /* // */ -- //\n; select 4/2";
+    assert_eq!(comments_with_dashes(text), dashed);
+}
+
+#[test]
 fn empty_statements_and_leading_comments_vanish() {
     assert_eq!(texts(";; -- nothing\n;"), (vec![], None));
     let split = split_statements("-- first\nselect 1;");

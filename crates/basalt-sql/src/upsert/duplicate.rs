@@ -5,8 +5,10 @@
 //! Reading and writing are one step, with no other write in between, for all rows of the statement together. A key may be
 //! given once only, since an update of a row that the same statement has just written would depend on their order;
 //! IGNORE takes the first.
+//!
+//! RETURNING goes the same way without ON DUPLICATE KEY: what a row is afterwards depends on what it was.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use basalt_hfile::CellRun;
@@ -21,67 +23,139 @@ use datafusion::physical_expr::PhysicalExpr;
 use crate::dialect::OnDuplicate;
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, find_column};
+use crate::outcome::RowStream;
 use crate::plan::Planning;
+use crate::returning::{Changed, Returning};
 use crate::scan::BasaltTable;
 
-/// Writes the rows; returns how many were changed.
-pub(super) fn write(
-    planning: &Planning,
-    table: &Arc<BasaltTable>,
-    on_duplicate: &OnDuplicate,
-    assembler: &mut RowAssembler,
-    values: &[ArrayRef],
-    count: usize,
-) -> Result<u64, SqlError> {
-    // All rows are made once before any is written: what is wrong with them is found here.
-    let mut given = WriteBatch::new();
-    assembler.add(values, count, &mut given).map_err(|refusal| refusal.into_error(0, count == 1))?;
-    let mut keys: Vec<Vec<u8>> = given.iter().map(|(_, row)| row.row().to_vec()).collect();
-    let mut indices: Vec<usize> = (0..count).collect();
-    let mut seen = HashSet::new();
-    indices.retain(|&index| seen.insert(keys[index].clone()));
-    let mut updater = match on_duplicate {
-        OnDuplicate::Ignore => None,
-        OnDuplicate::Update(_) | OnDuplicate::UpdateOnly(_) if indices.len() < count => {
-            return Err(SqlError::statement(
-                "ON DUPLICATE KEY UPDATE takes each key once; the statement has one of them twice",
-            ));
-        }
-        OnDuplicate::Update(assignments) | OnDuplicate::UpdateOnly(assignments) => {
-            Some(Updater::try_new(planning, table, assignments)?)
-        }
-    };
-    keys = indices.iter().map(|&index| std::mem::take(&mut keys[index])).collect();
-    let mut changed = 0;
-    let mut failure = None;
-    let durability = table.descriptor.durability();
-    let written = planning.engine.database().update_rows(table.id, &keys, durability, |rows| {
-        let mut batch = WriteBatch::new();
-        for (&index, row) in indices.iter().zip(&rows) {
-            let added = match (&mut updater, row.is_empty()) {
-                (_, true) if matches!(on_duplicate, OnDuplicate::UpdateOnly(_)) => continue,
-                (_, true) => {
-                    let row: Vec<_> = values.iter().map(|values| values.slice(index, 1)).collect();
-                    assembler.add(&row, 1, &mut batch).map_err(|refusal| refusal.into_error(0, true))
-                }
-                (None, false) => continue,
-                (Some(updater), false) => updater.add(row, &mut batch),
-            };
-            if let Err(error) = added {
-                failure = Some(if count == 1 { error } else { error.within(format!("row {}", index + 1)) });
-                return Ok(None);
+/// What happens to rows that are there, where that takes to read them.
+pub(super) struct Duplicates<'a> {
+    /// `None`: they are overwritten.
+    rule: Option<&'a OnDuplicate>,
+    returning: Option<Returning>,
+}
+
+impl<'a> Duplicates<'a> {
+    /// `None` if no row has to be read.
+    pub(super) fn of(rule: Option<&'a OnDuplicate>, returning: Option<Returning>) -> Option<Self> {
+        (rule.is_some() || returning.is_some()).then_some(Self { rule, returning })
+    }
+
+    /// Writes the rows.
+    pub(super) fn write(
+        &self,
+        planning: &Planning,
+        table: &Arc<BasaltTable>,
+        assembler: &mut RowAssembler,
+        values: &[ArrayRef],
+        count: usize,
+    ) -> Result<Changed, SqlError> {
+        // All rows are made once before any is written: what is wrong with them is found here.
+        let mut given = WriteBatch::new();
+        assembler.add(values, count, &mut given).map_err(|refusal| refusal.into_error(0, count == 1))?;
+        let (indices, keys) = self.distinct(&given)?;
+        let updater = match self.rule {
+            Some(OnDuplicate::Update(assignments) | OnDuplicate::UpdateOnly(assignments)) => {
+                Some(Updater::try_new(planning, table, assignments)?)
             }
-            changed += 1;
+            _ => None,
+        };
+        let mut writing = Writing { duplicates: self, assembler, values, updater, batch: WriteBatch::new() };
+        let (mut changed, mut returned, mut failure) = (0, None, None);
+        let durability = table.descriptor.durability();
+        let written = planning.engine.database().update_rows(table.id, &keys, durability, |rows| {
+            match writing.rows(planning, &indices, &rows) {
+                Ok((count, stream)) => (changed, returned) = (count, stream),
+                Err((index, error)) => {
+                    let single = count == 1;
+                    failure = Some(if single { error } else { error.within(format!("row {}", index + 1)) });
+                    return Ok(None);
+                }
+            }
+            Ok(Some(writing.batch))
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => {
+                written?;
+                planning.progress.add_written(changed);
+                Ok(Changed { rows: changed, returned })
+            }
         }
-        Ok(Some(batch))
-    });
-    match failure {
-        Some(error) => Err(error),
-        None => {
-            written?;
-            planning.progress.add_written(changed);
-            Ok(changed)
+    }
+
+    /// Which rows are written, one for each key, and their keys.
+    fn distinct(&self, given: &WriteBatch) -> Result<(Vec<usize>, Vec<Vec<u8>>), SqlError> {
+        let mut at: HashMap<&[u8], usize> = HashMap::new();
+        let mut chosen: Vec<(usize, &[u8])> = vec![];
+        for (index, (_, row)) in given.iter().enumerate() {
+            match (at.get(row.row()), self.rule) {
+                (None, _) => {
+                    at.insert(row.row(), chosen.len());
+                    chosen.push((index, row.row()));
+                }
+                // The last one overwrites the others.
+                (Some(&known), None) => chosen[known].0 = index,
+                (Some(_), Some(OnDuplicate::Ignore)) => {}
+                (Some(_), Some(OnDuplicate::Update(_) | OnDuplicate::UpdateOnly(_))) => {
+                    return Err(SqlError::statement(
+                        "ON DUPLICATE KEY UPDATE takes each key once; the statement has one of them twice",
+                    ));
+                }
+            }
         }
+        Ok(chosen.into_iter().map(|(index, key)| (index, key.to_vec())).unzip())
+    }
+}
+
+/// Rows while no other write comes in between.
+struct Writing<'a> {
+    duplicates: &'a Duplicates<'a>,
+    assembler: &'a mut RowAssembler,
+    values: &'a [ArrayRef],
+    updater: Option<Updater<'a>>,
+    batch: WriteBatch,
+}
+
+impl Writing<'_> {
+    /// Makes the changes of all rows; returns how many rows change, and what RETURNING says. An error has the row at fault.
+    fn rows(
+        &mut self,
+        planning: &Planning,
+        indices: &[usize],
+        rows: &[Vec<CellRun>],
+    ) -> Result<(u64, Option<RowStream>), (usize, SqlError)> {
+        let mut returned = self.duplicates.returning.as_ref().map(Returning::begin);
+        let mut changed = 0;
+        for (&index, before) in indices.iter().zip(rows) {
+            let at_fault = |error| (index, error);
+            let writes = self.row(index, before).map_err(at_fault)?;
+            changed += u64::from(writes);
+            if let Some(returned) = &mut returned {
+                let added = match self.batch.len().checked_sub(1).filter(|_| writes) {
+                    Some(last) => returned.add_changed(before, self.batch.get(last).1),
+                    None => returned.add(before),
+                };
+                added.map_err(at_fault)?;
+            }
+        }
+        let returned = returned.map(|returned| returned.finish(planning)).transpose();
+        Ok((changed, returned.map_err(|error| (0, error))?))
+    }
+
+    /// Adds the change of one row; false if it stays as it is.
+    fn row(&mut self, index: usize, before: &[CellRun]) -> Result<bool, SqlError> {
+        match (self.duplicates.rule, &mut self.updater) {
+            (Some(OnDuplicate::UpdateOnly(_)), _) if before.is_empty() => return Ok(false),
+            (Some(OnDuplicate::Ignore), _) if !before.is_empty() => return Ok(false),
+            (_, Some(updater)) if !before.is_empty() => updater.add(before, &mut self.batch)?,
+            _ => {
+                let row: Vec<_> = self.values.iter().map(|values| values.slice(index, 1)).collect();
+                let added = self.assembler.add(&row, 1, &mut self.batch);
+                added.map_err(|refusal| refusal.into_error(0, true))?;
+            }
+        }
+        Ok(true)
     }
 }
 

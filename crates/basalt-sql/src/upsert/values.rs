@@ -17,13 +17,14 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value};
 
-use super::{duplicate, fixed};
+use super::duplicate::Duplicates;
+use super::fixed;
 use crate::coerce::coerce;
 use crate::constant::one_row;
-use crate::dialect::OnDuplicate;
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowRefusal, RowWriter, fill, find_column};
 use crate::plan::Planning;
+use crate::returning::Changed;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Call};
 
@@ -33,8 +34,8 @@ pub(super) fn upsert_values(
     table: &Arc<BasaltTable>,
     columns: Vec<ColumnRef>,
     rows: Vec<Vec<SqlExpr>>,
-    on_duplicate: Option<&OnDuplicate>,
-) -> Result<u64, SqlError> {
+    duplicates: Option<Duplicates<'_>>,
+) -> Result<Changed, SqlError> {
     let width = columns.len();
     if let Some((index, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != width) {
         let message = format!("row {} has {} values; the first row has {width}", index + 1, row.len());
@@ -68,13 +69,13 @@ pub(super) fn upsert_values(
     let constants = fill(planning, table, &columns)?;
     let descriptor = Arc::clone(&table.descriptor);
     let mut assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
-    if let Some(on_duplicate) = on_duplicate {
-        return duplicate::write(planning, table, on_duplicate, &mut assembler, &arrays, count);
+    if let Some(duplicates) = duplicates {
+        return duplicates.write(planning, table, &mut assembler, &arrays, count);
     }
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let added = writer.add(&mut assembler, &arrays, count);
     added.map_err(|refusal| refusal.into_error(0, count == 1))?;
-    writer.finish()
+    Ok(Changed { rows: writer.finish()?, returned: None })
 }
 
 /// A column that a view fixes may be written as it is.

@@ -3,6 +3,7 @@
 
 mod aggregates;
 mod conditions;
+mod cursors;
 mod files;
 mod indexes;
 mod memory;

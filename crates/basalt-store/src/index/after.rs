@@ -9,12 +9,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use basalt_hfile::CellRun;
-use basalt_model::{CellRef, CellType, RowMutationRef, Seq, WriteBatch};
+use basalt_model::{CellRef, CellType, LATEST_TIMESTAMP, RowMutationRef, Seq, WriteBatch};
 
 use crate::commit::assign_seqs;
 use crate::memtable::{Memtable, block_of};
 use crate::snapshot::query::View;
 use crate::version::Version;
+
+/// The visible cells of a row, given those before, after a change whose cells have the time of the commit. `None` where cells carry tags,
+/// or a column is written twice.
+pub fn row_after(before: &[CellRun], change: RowMutationRef<'_>) -> Option<Vec<CellRun>> {
+    plain(before, &[change], LATEST_TIMESTAMP)
+}
 
 /// The visible cells of a row after `changes`, if that can be told from its visible cells before. Deletes go by sequence
 /// in all tables that have indexes; `timestamp` is that of the commit.
