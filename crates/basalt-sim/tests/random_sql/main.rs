@@ -2,7 +2,9 @@
 //! Random queries over random tables give the rows that SQLite gives, wherever the rows lie: in memory, in store files of any
 //! encoding before and after compaction, under keys of either order, with joins that hash and with joins that sort.
 //!
-//! A failure prints the seed of its world; `BASALT_WORLD=seed` runs that world alone, `BASALT_WORLDS=n` more of them.
+//! A failure prints the seed of its world; `BASALT_WORLD=seed` runs that world alone, `BASALT_WORLDS=n` more of them, and
+//! `BASALT_KNOWN=1` asks what is known to be answered wrongly, too. Worlds know nothing of
+//! each other and are tried side by side, one per core.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod answer;
@@ -10,8 +12,10 @@ mod chance;
 mod query;
 mod world;
 
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use basalt_sql::{Engine, EngineOptions, Outcome, Session, SqlError};
 use basalt_store::env::sim::SimStorage;
@@ -31,11 +35,10 @@ const FORMS: usize = 30;
 
 /// Queries of the first worlds whose answers are known to be wrong, by world and number; each is work to do, but for those that
 /// have several answers.
-const KNOWN: [(u64, usize, &str); 5] = [
-    (1, 3, "a join on a comparison with a constant NULL keeps rows"),
-    (9, 31, "a literal beside a scalar subquery that is NULL keeps rows"),
+const KNOWN: [(u64, usize, &str); 4] = [
+    (1, 3, "a constant NULL over aggregates without groups is asked below them"),
+    (9, 31, "a condition without columns over aggregates without groups is asked below them"),
     (13, 57, "ORDER BY of a constant by which GROUPING SETS group: it is NULL in some sets"),
-    (20, 15, "x IN (..) AND x IN (..) without a common value is false, and not NULL, where x is NULL"),
     (38, 68, "several answers: two functions number equal rows, each in an order of its own"),
 ];
 
@@ -63,18 +66,31 @@ fn random_queries_give_the_rows_of_sqlite() {
         Some(seed) => seed..seed + 1,
         None => 1..number("BASALT_WORLDS").unwrap_or(WORLDS) + 1,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut failures = vec![];
-    let mut asked = 0;
-    for seed in seeds {
-        ask_world(seed, &runtime, &mut asked, &mut failures);
-    }
-    println!("{asked} answers compared");
+    let seeds = Mutex::new(seeds);
+    let answers = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, NonZeroUsize::get) {
+            scope.spawn(|| {
+                let mut builder = tokio::runtime::Builder::new_multi_thread();
+                let runtime = builder.worker_threads(2).enable_all().build().unwrap();
+                // The lock is let go before the world is tried.
+                while let Some(seed) = { seeds.lock().unwrap().next() } {
+                    let answer = ask_world(seed, &runtime);
+                    answers.lock().unwrap().insert(seed, answer);
+                }
+            });
+        }
+    });
+    let answers = answers.into_inner().unwrap();
+    println!("{} answers compared", answers.values().map(|(asked, _)| asked).sum::<usize>());
+    let failures: Vec<String> = answers.into_values().flat_map(|(_, failures)| failures).collect();
     let shown = failures.iter().take(40).cloned().collect::<Vec<_>>();
     assert!(failures.is_empty(), "{} answers differ:\n{}", failures.len(), shown.join("\n\n"));
 }
 
-fn ask_world(seed: u64, runtime: &Runtime, asked: &mut usize, failures: &mut Vec<String>) {
+/// The number of answers that were compared, and those that differ.
+fn ask_world(seed: u64, runtime: &Runtime) -> (usize, Vec<String>) {
+    let (mut asked, mut failures) = (0, vec![]);
     let mut chance = Chance::new(seed);
     let world = World::random(&mut chance);
     let oracle = oracle(&world);
@@ -83,7 +99,8 @@ fn ask_world(seed: u64, runtime: &Runtime, asked: &mut usize, failures: &mut Vec
     for number in 0..QUERIES + FORMS {
         let mut maker = Maker::new(&world, &mut chance);
         let query = if number < QUERIES { maker.query() } else { maker.form() };
-        if KNOWN.iter().any(|(world, query, _)| (*world, *query) == (seed, number)) {
+        let is_known = KNOWN.iter().any(|(world, query, _)| (*world, *query) == (seed, number));
+        if is_known && std::env::var_os("BASALT_KNOWN").is_none() {
             continue;
         }
         let expected = match answer::of_sqlite(&oracle, &query) {
@@ -92,7 +109,7 @@ fn ask_world(seed: u64, runtime: &Runtime, asked: &mut usize, failures: &mut Vec
         };
         // All places in turn; files are the most likely to be wrong and are asked each time.
         for tried in [&places[1], &places[number % 2 * 2]] {
-            *asked += 1;
+            asked += 1;
             let sort = tried.place == Place::Compacted && number % 3 == 0;
             let sql = if sort {
                 query.text.ours.replacen("SELECT ", "SELECT /*+ USE_SORT_MERGE_JOIN */ ", 1)
@@ -118,6 +135,7 @@ fn ask_world(seed: u64, runtime: &Runtime, asked: &mut usize, failures: &mut Vec
             println!("UPSERT INTO {} VALUES {}", table.name, Table::values(&table.rows, Value::ours));
         }
     }
+    (asked, failures)
 }
 
 fn oracle(world: &World) -> rusqlite::Connection {

@@ -2,6 +2,7 @@
 //! What needs more than text in and text out: large statements, little memory, several sessions, cancelling.
 
 mod aggregates;
+mod cancelled;
 mod conditions;
 mod cursors;
 mod files;

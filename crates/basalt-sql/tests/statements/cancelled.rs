@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Statements that are dropped on their way, wherever they are.
+
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
+
+use super::*;
+
+/// Long enough for any machine; what is seen is printed.
+const LETS_GO: Duration = Duration::from_secs(20);
+
+/// Reads an answer to its end.
+async fn to_end(session: Arc<Session>, sql: String) {
+    if let Outcome::Rows(mut rows) = session.execute(&sql).await.expect("runs") {
+        while let Some(batch) = rows.next().await {
+            batch.expect("rows");
+        }
+    }
+}
+
+/// Ends the statement after a while; returns how long its tasks go on.
+async fn cancelled(session: &Arc<Session>, sql: &str, after: Duration) -> Duration {
+    let alive = || Handle::current().metrics().num_alive_tasks();
+    let before = alive();
+    let task = tokio::spawn(to_end(Arc::clone(session), sql.to_owned()));
+    sleep(after).await;
+    let asked = Instant::now();
+    task.abort();
+    let _ = task.await;
+    while alive() > before {
+        assert!(asked.elapsed() < LETS_GO, "cancelled after {after:?}, tasks go on: {sql}");
+        sleep(Duration::from_millis(1)).await;
+    }
+    asked.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_statement_ends_wherever_it_is() {
+    let fixture = open(32 << 20);
+    let session = Arc::new(fixture.engine.session());
+    doubled(&session, 18).await;
+    changed(&session, "create table u (k bigint primary key, v bigint)").await.expect("creates");
+    for sql in [
+        "select k, v from t order by v desc, k",
+        "select count(*) from t a join t b on a.v = b.v + 1",
+        "select /*+ USE_SORT_MERGE_JOIN */ count(*) from t a join t b on a.v = b.v + 1",
+        "select v, count(*) from t group by v",
+        "select count(distinct v) from t",
+        "select max(r) from (select row_number() over (order by v desc) as r from t) x",
+        "upsert into u select k, v from t",
+        "create index i on t (v desc)",
+    ] {
+        let began = Instant::now();
+        to_end(Arc::clone(&session), sql.to_owned()).await;
+        let alone = began.elapsed();
+        let mut longest = Duration::ZERO;
+        for tenths in [2, 5, 8] {
+            for undo in ["drop index if exists i on t", "truncate table u"] {
+                changed(&session, undo).await.expect(undo);
+            }
+            longest = longest.max(cancelled(&session, sql, alone * tenths / 10).await);
+            let written = count(&session, "u").await;
+            assert!(written == 0 || written == 1 << 18, "{written} rows of a statement that was dropped");
+        }
+        println!("{alone:?} alone, ends {longest:?} after it is cancelled: {sql}");
+    }
+    // Nothing of them is left.
+    changed(&session, "drop index if exists i on t").await.expect("drops");
+    let indexes = numbers(&session, "select count(*) from information_schema.indexes").await.expect("lists");
+    assert_eq!(indexes, [0]);
+    assert_eq!(numbers(&session, "select count(*) from system.queries").await.expect("lists"), [1]);
+}
