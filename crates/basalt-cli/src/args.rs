@@ -80,6 +80,8 @@ pub(crate) enum BenchCommand {
     Encodings(BenchEncodingsArgs),
     /// What indexes of TPC-H's LINEITEM cost and give.
     Index(BenchIndexArgs),
+    /// A join with ever more keys: time and memory.
+    Join(BenchJoinArgs),
     /// How fast this machine reads memory in order.
     Memory(BenchMemoryArgs),
     /// The questions of the demo on 1 to all threads, and a join with ever more keys.
@@ -142,6 +144,25 @@ pub(crate) struct BenchIndexArgs {
     /// UPSERTs of 1,000 rows each, with indexes and without.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) upserts: u64,
+    /// Directory for the data, which a second run finds; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchJoinArgs {
+    /// The joins begin at two to the power of this many keys; every second power is measured.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(10..=28))]
+    pub(crate) keys_from: u32,
+    /// And end at this many.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(10..=28))]
+    pub(crate) keys_to: u32,
+    /// Times that each join is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    pub(crate) runs: usize,
     /// Directory for the data, which a second run finds; default: a temporary one.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

@@ -4,6 +4,7 @@
 mod chance;
 mod encodings;
 mod index;
+mod join;
 mod machine;
 mod memory;
 mod page;
@@ -22,6 +23,7 @@ pub(crate) fn run(args: &BenchArgs, shared: &Shared) -> Result<()> {
     match &args.command {
         BenchCommand::Encodings(args) => encodings::run(args, shared),
         BenchCommand::Index(args) => index::run(args, shared),
+        BenchCommand::Join(args) => join::run(args, shared),
         BenchCommand::Memory(args) => memory::run(args, shared),
         BenchCommand::Sql(args) => questions::run(args, shared),
         BenchCommand::Rpc(args) => rpc::run(args, shared),

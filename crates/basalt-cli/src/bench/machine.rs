@@ -28,6 +28,11 @@ pub(super) struct Memory {
     pub(super) peak: u64,
 }
 
+/// Counts the peak of this process from now on; where the system cannot do that, it stays the one since the start.
+pub(super) fn forget_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
 /// Memory of the process of this number.
 pub(super) fn memory_of(process: u32) -> Option<Memory> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;

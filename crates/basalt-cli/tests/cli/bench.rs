@@ -71,6 +71,22 @@ fn an_index_is_made_used_and_dropped() {
 }
 
 #[test]
+fn joins_of_ever_more_keys_are_timed() {
+    let place = Place::new();
+    let arguments = "bench join --keys-from 10 --keys-to 13 --runs 1 --dir data --json j.json";
+    // The second run finds the rows.
+    for _ in 0..2 {
+        let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+        ran.expect_ok();
+        assert!(ran.out.contains("2^12") && !ran.out.contains("2^13"), "{}", ran.out);
+    }
+    let figures = json(&place, "j.json");
+    let joins = figures["joins"].as_array().expect("a list");
+    assert_eq!(joins.len(), 2);
+    assert!(joins.iter().all(|join| join["peak_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20)));
+}
+
+#[test]
 fn statements_of_one_row_are_timed_call_by_call() {
     let place = Place::new();
     let arguments = "bench statements --rows 50 --calls 20 --dir data --json s.json";
