@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz toolchain
+.PHONY: help bench-phoenix bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -28,6 +28,7 @@ help:
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
 	@echo 'make bench-tpch DuckDB and Basalt over the 22 queries of TPC-H -> docs/benchmarks/tpch.md (needs Python 3)'
+	@echo 'make bench-phoenix HBase with Phoenix and Basalt asked the same -> docs/benchmarks/phoenix.md (needs a JDK, Maven, Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
 	@echo 'make bench-rpc  HBase and Basalt asked by the same HBase client -> docs/benchmarks/rpc.md; ROWS=100000 for a quick run (needs a JDK, Maven)'
 	@echo 'make bench-join DuckDB and Basalt joining 2^10 to 2^24 keys -> docs/benchmarks/join.md; KEYS_MAX=20 for a quick run (needs Python 3)'
@@ -96,6 +97,11 @@ bench-join: build $(PYTHON)
 bench-tpch: build $(PYTHON)
 	$(PYTHON) tests/reference/tpch.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
 	    --out docs/benchmarks/tpch.md
+
+PHOENIX_SF ?= 0.1
+bench-phoenix: build
+	python3 tests/reference/phoenix.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(PHOENIX_SF) \
+	    --out docs/benchmarks/phoenix.md
 
 bench-hfile: toolchain
 	tests/hbase/bench.sh

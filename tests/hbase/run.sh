@@ -5,7 +5,8 @@
 # Needs a JDK (17 or newer) and, the first time, Maven. Jars stay in ~/.m2; the class path and the classes lie under
 # $BASALT_CACHE/hbase, so that later runs need neither Maven nor a network. JAVA_HEAP (default 1g) is the heap's size.
 # HBASE_LINE=3 takes the client of HBase 3 (pom-3.xml) and of src/ only the programs that are clients; HBASE_LINE=more takes HBase's MapReduce and
-# endpoints (pom-more.xml) and the programs of more/; HBASE_LINE=tests HBase's own tests (pom-tests.xml) and the program of own/ that runs them.
+# endpoints (pom-more.xml) and the programs of more/; HBASE_LINE=tests HBase's own tests (pom-tests.xml) and the program of own/ that runs them;
+# HBASE_LINE=phoenix HBase with Phoenix in it (pom-phoenix.xml) and the program of phoenix/ that asks it.
 # A class with a dot in its name is one of HBase's. HBASE_CONF is a folder with an hbase-site.xml.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -28,6 +29,12 @@ if [ "${HBASE_LINE:-2}" = tests ]; then
   cache=${cache}-tests
   pom=$here/pom-tests.xml
   mapfile -t sources < <(find "$here/own" -name '*.java' | sort)
+fi
+
+if [ "${HBASE_LINE:-2}" = phoenix ]; then
+  cache=${cache}-phoenix
+  pom=$here/pom-phoenix.xml
+  sources=("$here"/src/basalt/RealServer.java "$here"/phoenix/basalt/*.java)
 fi
 
 missing() {

@@ -10,11 +10,7 @@ counts. The sides take turns and never run at the same time. Basalt's times are 
 time to the first row are taken from outside, so the start of each program is in them.
 """
 
-import argparse
 import json
-import os
-import platform
-import re
 import shutil
 import statistics
 import subprocess
@@ -24,36 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from measuring import directory, machine, parser, run, show_seconds, statement_seconds, write
 from questions import Question, questions
 
 KEYS = {"lineitem": "l_orderkey,l_linenumber", "orders": "o_orderkey"}
 UPSERT_ROWS = 200_000
 UPSERT_BATCH = 1_000
 HERE = Path(__file__).parent
-
-
-@dataclass
-class Ended:
-    """A process that ended well."""
-
-    stdout: str
-    stderr: str
-    seconds: float
-    peak_bytes: int
-
-
-def run(command: list, keep_output: bool = True) -> Ended:
-    start = time.monotonic()
-    output = subprocess.PIPE if keep_output else subprocess.DEVNULL
-    process = subprocess.Popen([str(word) for word in command], stdout=output, stderr=subprocess.PIPE, text=True)
-    stdout = process.stdout.read() if keep_output else ""
-    stderr = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(process.args)}: exit code {process.returncode}\n{stderr}")
-    return Ended(stdout, stderr, seconds, usage.ru_maxrss * 1024)
 
 
 def seconds_to_first_row(command: list, header_lines: int) -> float:
@@ -155,12 +128,6 @@ class Basalt:
         shutil.rmtree(self.database, ignore_errors=True)
 
 
-def statement_seconds(stderr: str) -> list[float]:
-    """The times that --timing prints, one line a statement."""
-    units = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
-    return [float(n) * units[unit] for n, unit in re.findall(r"^Time: ([\d.]+) (s|ms|µs)", stderr, re.M)]
-
-
 def upserts(verb: str, rows: int) -> str:
     """Statements of a thousand rows each, one a line."""
     lines = []
@@ -200,10 +167,6 @@ def in_bytes(what: str, duckdb_bytes: int, basalt_bytes: int) -> Row:
     return Row(what, show(duckdb_bytes), show(basalt_bytes), basalt_bytes / duckdb_bytes)
 
 
-def show_seconds(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
-
-
 def measure(options, work: Path) -> list[Row]:
     files = generate(options, work, KEYS)
     sides = [Duckdb(options, work), Basalt(options, work)]
@@ -235,15 +198,6 @@ def measure(options, work: Path) -> list[Row]:
     return table
 
 
-def machine() -> str:
-    """When and where: the end of a page's first sentence."""
-    processor = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return (
-        f"{time.strftime('%Y-%m-%d')}, {processor[1] if processor else platform.machine()}, "
-        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}."
-    )
-
-
 def conditions(options) -> str:
     return f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs; {machine()}"
 
@@ -262,39 +216,6 @@ def report(head: list[str], table: list[Row]) -> str:
     lines = [*head, "", f"| | {Duckdb.name} | {Basalt.name} | ratio |", "|---|--:|--:|--:|"]
     lines += [f"| {row.what.replace('*', chr(92) + '*')} | {row.duckdb} | {row.basalt} | {row.ratio:.2f} |" for row in table]
     return "\n".join(lines) + "\n"
-
-
-def notes(page: Path) -> str:
-    """What people wrote below the figures, from the first `## ` on."""
-    before = page.read_text() if page.exists() else ""
-    at = before.find("\n## ")
-    return before[at:] if at >= 0 else ""
-
-
-def parser(description: str) -> argparse.ArgumentParser:
-    """What every comparison is told."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--basalt", type=Path, required=True, help="the program")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--work", type=Path, help="directory for data and databases; the latter are removed first")
-    parser.add_argument("--out", type=Path, help="write the table there, too; what the page has below its first `## ` stays")
-    return parser
-
-
-def directory(options, name: str) -> Path:
-    """Where data and databases go."""
-    cache = Path(os.environ.get("BASALT_CACHE") or Path.home() / ".cache" / "basalt")
-    work = options.work or cache / name
-    work.mkdir(parents=True, exist_ok=True)
-    return work
-
-
-def write(options, text: str):
-    """Writes the page, if one is wanted."""
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(text + notes(options.out))
 
 
 def main(description: str, measure, head, name: str):

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import compare
+import measuring
 from questions import Question
 
 POWERS_FROM, POWERS_STEP = 10, 2
@@ -38,7 +39,7 @@ def generate(work: Path, power: int) -> Path:
         partial = file.with_suffix(".part")
         copy = f"COPY ({ROWS.format(rows=1 << power)}) TO '{partial}' (FORMAT PARQUET)"
         # In a process of its own: what this one once took would count as memory of those that it starts.
-        compare.run([sys.executable, "-c", "import duckdb, sys; duckdb.connect().execute(sys.argv[1])", copy])
+        measuring.run([sys.executable, "-c", "import duckdb, sys; duckdb.connect().execute(sys.argv[1])", copy])
         partial.rename(file)
     return file
 
@@ -68,7 +69,7 @@ def report(options, lines: list[str]) -> str:
         "# Joins: DuckDB and Basalt side by side",
         "",
         f"Two sides of 2^n rows, each row with one of the other side; {options.threads} threads, median of {options.runs} runs; "
-        + compare.machine(),
+        + measuring.machine(),
         "Made by `make bench-join`; how it is measured: `tests/reference/join.py`.",
         "A ratio of 2 means that Basalt takes twice the time or space.",
         "",
@@ -79,12 +80,12 @@ def report(options, lines: list[str]) -> str:
 
 
 def main():
-    parser = compare.parser(__doc__)
+    parser = measuring.parser(__doc__)
     parser.add_argument("--keys-max", type=int, default=24, help="as a power of two, from 10 on")
     options = parser.parse_args()
     if options.keys_max < POWERS_FROM:
         parser.error(f"--keys-max is {options.keys_max}; it must be {POWERS_FROM} or more")
-    compare.write(options, report(options, measure(options, compare.directory(options, "bench-join"))))
+    measuring.write(options, report(options, measure(options, measuring.directory(options, "bench-join"))))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ import io
 import sys
 
 import duckdb
-from compare import Basalt, Duckdb, conditions, generate, in_seconds, main, run
+from compare import Basalt, Duckdb, conditions, generate, in_seconds, main
 from make import canonical
+from measuring import run
 from questions import questions
 
 KEYS = {
