@@ -80,7 +80,7 @@ pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
 pub(crate) use strings::{StringList, Strings};
 pub(crate) use texts::Dictionary;
-pub(crate) use vectors::{ColumnVector, Held, Place, Stored, VectorValues};
+pub(crate) use vectors::{ColumnVector, Held, Numbers, Place, Stored, VectorValues};
 
 /// Rows of a vector.
 pub const VECTOR: usize = 1024;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use basalt_sql_operators::{AggregateNumbers, NullableJoinFilters, SortRows, UnorderedInputs};
 use basalt_store::env::{Random, Spawner};
 use basalt_store::{Database, Env};
 use datafusion::catalog::Session as PlannerSession;
@@ -22,8 +21,6 @@ use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
-use datafusion::optimizer::{Optimizer, OptimizerRule};
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
@@ -34,11 +31,10 @@ use crate::functions::{
     self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers,
 };
 use crate::index::{self, Builders};
-use crate::joins::JoinOrder;
 use crate::memory::SpillReservePool;
 use crate::plan::{UnknownInLists, UnknownMembership};
+use crate::rules::{self, OneTable};
 use crate::running::Running;
-use crate::scan::{self, OffsetInScan, TotalsInScan};
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
 
@@ -87,6 +83,7 @@ pub struct Engine {
 struct Shared {
     database: Database,
     state: SessionState,
+    one_table: OneTable,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     functions: HashMap<String, Arc<ScalarUDF>>,
     average: Arc<AggregateUDF>,
@@ -112,20 +109,12 @@ impl Engine {
             .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, largest)))
             .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
             .build_arc()?;
-        let mut rules = PhysicalOptimizer::new().rules;
-        let sides = rules.iter().position(|rule| rule.name() == "join_selection");
-        rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
-        rules.push(Arc::new(NullableJoinFilters));
-        rules.push(Arc::new(OffsetInScan));
-        rules.push(Arc::new(TotalsInScan));
-        rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
-        rules.push(Arc::new(SortRows));
         let state = SessionStateBuilder::new_with_default_features()
             .with_config(config(&options))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(Planner))
-            .with_optimizer_rules(logical_rules())
-            .with_physical_optimizer_rules(rules)
+            .with_optimizer_rules(rules::logical())
+            .with_physical_optimizer_rules(rules::physical())
             .with_analyzer_rules(vec![
                 Arc::new(CharBlanks::new()),
                 Arc::new(PhoenixNumbers),
@@ -148,6 +137,7 @@ impl Engine {
         let (user_files, env) = (options.user_files, options.env);
         let shared = Shared {
             database,
+            one_table: OneTable::new(state.config_options()),
             state,
             expr_planners,
             functions,
@@ -176,6 +166,11 @@ impl Engine {
 
     pub(crate) fn state(&self) -> &SessionState {
         &self.shared.state
+    }
+
+    /// What optimizes logical plans.
+    pub(crate) fn one_table(&self) -> &OneTable {
+        &self.shared.one_table
     }
 
     /// Ours before the planner's.
@@ -271,14 +266,6 @@ fn config(engine: &EngineOptions) -> SessionConfig {
     let merge_bytes = (engine.memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
     options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
     config
-}
-
-/// DataFusion's rules, and the order of joins once conditions are where they belong.
-fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = Optimizer::new().rules;
-    let pushed = rules.iter().position(|rule| rule.name() == "push_down_filter");
-    rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
-    rules
 }
 
 /// DataFusion's planner with our node.

@@ -39,6 +39,7 @@ mod plan;
 mod point;
 mod progress;
 mod returning;
+mod rules;
 mod running;
 mod scan;
 mod sequence;

@@ -248,7 +248,10 @@ impl Planning {
 
     /// Optimizes and makes it runnable.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-        self.state.create_physical_plan(plan).await.map_err(|error| self.error(error))
+        let optimized = self.engine.one_table().optimize(plan, &self.state);
+        let plan = optimized.map_err(|error| self.error(error))?;
+        let physical = self.state.query_planner().create_physical_plan(&plan, &self.state).await;
+        physical.map_err(|error| self.error(error))
     }
 
     /// Translates an error and finds its place in the text.

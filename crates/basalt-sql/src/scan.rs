@@ -44,6 +44,7 @@ use crate::hints::IndexHints;
 use crate::index::Usable;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
+use crate::rules::is_subquery;
 use choose::{Chosen, Wish};
 pub(crate) use exec::{BasaltScan, in_short_form};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
@@ -242,14 +243,7 @@ impl BasaltTable {
 }
 
 fn has_subquery(filter: &Expr) -> bool {
-    let is_subquery = |expr: &Expr| {
-        let subquery = matches!(
-            expr,
-            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_)
-        );
-        Ok(subquery)
-    };
-    filter.exists(is_subquery).expect("the closure does not fail")
+    filter.exists(|expr| Ok(is_subquery(expr))).expect("the closure does not fail")
 }
 
 #[async_trait]

@@ -322,13 +322,15 @@ impl Session {
 
     fn planning(&self, tokens: TokenMap, hints: &Hints) -> Planning {
         let mut planning = Planning::new(&self.engine, tokens, self.progress(), Arc::clone(&self.currents));
-        let options = planning.state.config_mut().options_mut();
-        options.optimizer.prefer_hash_join = !hints.sort_merge_join;
+        let of_planner = planning.state.config_mut();
+        if hints.sort_merge_join {
+            of_planner.options_mut().optimizer.prefer_hash_join = false;
+        }
         if hints.serial {
-            options.execution.target_partitions = 1;
+            of_planner.options_mut().execution.target_partitions = 1;
         }
         if hints.no_join_hints {
-            options.optimizer.enable_join_dynamic_filter_pushdown = false;
+            of_planner.options_mut().optimizer.enable_join_dynamic_filter_pushdown = false;
         }
         planning.index_hints = hints.indexes.clone();
         planning.schema = self.schema.lock().clone();

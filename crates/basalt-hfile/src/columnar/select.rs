@@ -312,7 +312,7 @@ impl ColumnarBlock {
 }
 
 impl Stored {
-    fn values_section(self) -> (Kind, u16) {
+    pub(super) fn values_section(self) -> (Kind, u16) {
         match self {
             Self::Part(part) => (Kind::KeyValues, part as u16),
             Self::Column(column) => (Kind::Values, column as u16),

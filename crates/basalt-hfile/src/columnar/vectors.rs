@@ -38,6 +38,17 @@ pub(crate) enum VectorValues {
     Codes(Arc<Dictionary>, Vec<u32>),
 }
 
+/// Numbers of a column, without the rows that have none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Numbers<'a> {
+    /// One, so many times.
+    One { number: i64, count: usize },
+    /// Integers of up to four bytes.
+    Narrow(&'a [u32]),
+    /// All other integers.
+    Wide(&'a [u64]),
+}
+
 /// Where a block has a column of its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
@@ -76,6 +87,45 @@ impl Held {
             }
         };
         Ok(&self.vectors[at].1)
+    }
+
+    /// Hands over all numbers of a column of a plain block, some at a time, in memory that is used again for the next ones. Rows
+    /// without a number are left out, and so is a column of bytes.
+    pub(crate) fn each_number(
+        &mut self,
+        block: &ColumnarBlock,
+        stored: Stored,
+        mut take: impl FnMut(Numbers<'_>),
+    ) -> Result<()> {
+        let (kind, subject) = stored.values_section();
+        let form = block.form_of(stored);
+        let Some(section) = block.section(kind, subject)?.filter(|_| form != Form::Bytes) else {
+            return Ok(());
+        };
+        if let Some(number) = section.one_int() {
+            let count = block.facts_of(stored).values;
+            take(Numbers::One { number, count });
+            return Ok(());
+        }
+        let counts = (0..block.vectors()).filter_map(|vector| Some((vector, section.facts_of(vector)?.0)));
+        if form.fits_narrow() || block.is_narrow((kind, subject), form) {
+            let mut numbers = self.narrow.pop().unwrap_or_default();
+            for (vector, count) in counts {
+                numbers.resize(count, 0);
+                section.ints_into(vector, &mut numbers)?;
+                take(Numbers::Narrow(&numbers));
+            }
+            self.narrow.push(numbers);
+        } else {
+            let mut numbers = self.wide.pop().unwrap_or_default();
+            for (vector, count) in counts {
+                numbers.resize(count, 0);
+                section.ints_into(vector, &mut numbers)?;
+                take(Numbers::Wide(&numbers));
+            }
+            self.wide.push(numbers);
+        }
+        Ok(())
     }
 
     /// True if no column is held.

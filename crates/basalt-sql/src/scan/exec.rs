@@ -124,6 +124,14 @@ impl BasaltScan {
         }
     }
 
+    /// Rows of all partitions, if the files know it for sure.
+    pub(crate) fn rows_exact(&self) -> Option<usize> {
+        let Spec { access, filter: None, skip: 0, limit: None, rows_exact, .. } = &*self.spec else {
+            return None;
+        };
+        matches!(access.access, Access::Full).then_some((*rows_exact)? as usize)
+    }
+
     /// Rows that the plan may count on, estimated.
     fn rows_estimate(&self) -> usize {
         let rows = match &self.spec.access.access {
@@ -387,12 +395,8 @@ impl ExecutionPlan for BasaltScan {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let share = if args.partition().is_some() { self.partitions.len().max(1) } else { 1 };
-        let Spec { filter, skip, limit, rows_exact, .. } = &*self.spec;
-        let all = matches!(self.spec.access.access, Access::Full) && filter.is_none() && *skip == 0;
-        let num_rows = match rows_exact {
-            Some(rows) if all && limit.is_none() && args.partition().is_none() => {
-                Precision::Exact(*rows as usize)
-            }
+        let num_rows = match self.rows_exact() {
+            Some(rows) if args.partition().is_none() => Precision::Exact(rows),
             _ => Precision::Inexact(self.rows_estimate() / share),
         };
         Ok(Arc::new(Statistics {

@@ -112,6 +112,8 @@ pub struct RowScan {
     runs: std::vec::IntoIter<CellRun>,
     /// Rows that come after those that wait, which must go first.
     behind: Option<GroupRows>,
+    /// Cells and rows since the caller asked for more.
+    looked_at: usize,
     /// No cells are left.
     ended: bool,
     failed: bool,
@@ -165,6 +167,7 @@ impl RowScan {
             batch_rows: batch_rows.max(1),
             runs: Vec::new().into_iter(),
             behind: None,
+            looked_at: 0,
             ended: false,
             failed: false,
         }
@@ -202,19 +205,19 @@ impl RowScan {
     }
 
     fn fill(&mut self) -> Result<()> {
-        let mut looked_at = 0;
-        while !self.ended && self.decoder().rows_ready() < self.batch_rows && looked_at < LOOKED_AT_MAX {
+        self.looked_at = 0;
+        while !self.ended && self.decoder().rows_ready() < self.batch_rows && self.looked_at < LOOKED_AT_MAX {
             if let Some(run) = self.runs.as_slice().first().cloned() {
                 if !self.turn(self.condition.is_none())? {
                     return Ok(());
                 }
                 self.runs.next();
-                looked_at += run.cells.len();
+                self.looked_at += run.cells.len();
                 self.decoder().push(&run).map_err(|error| self.explain(error))?;
                 continue;
             }
             if let Some(rows) = self.behind.take() {
-                looked_at += rows.rows.len();
+                self.looked_at += rows.rows.len();
                 if !self.push_rows(&rows)? {
                     self.behind = Some(rows);
                     return Ok(());
@@ -346,7 +349,7 @@ impl RowScan {
         let passes = self.bound.as_ref().is_none_or(|bound| bound.verdict == Verdict::All);
         let is_whole = begins.is_some_and(|begin| !begin.is_mixed && begin.rows == group.rows());
         let mut added = wanted.count();
-        if passes && is_whole && self.decoder.add_up_group(group) {
+        if passes && is_whole && self.decoder.add_up_group(group).map_err(explain)? {
             added += self.cells.skip_group();
         } else {
             if first_of_group {
@@ -356,6 +359,7 @@ impl RowScan {
                 return Ok(false);
             }
         }
+        self.looked_at += added;
         self.counters().rows.fetch_add(added as u64, Relaxed);
         Ok(true)
     }

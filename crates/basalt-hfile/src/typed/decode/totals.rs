@@ -8,8 +8,8 @@ use basalt_model::{ColumnRef, SqlType, TableSchema};
 
 use super::{Column, Place, RowDecoder, Selected};
 use crate::columnar::{
-    ColumnVector, ColumnarBlock, Facts, Form, Mask, Place as ValuePlace, Stored, VectorValues, float_32,
-    float_64,
+    ColumnVector, ColumnarBlock, Facts, Form, Mask, Numbers, Place as ValuePlace, Stored, VectorValues,
+    float_32, float_64,
 };
 use crate::error::Result as FileResult;
 
@@ -131,6 +131,24 @@ impl Total {
         true
     }
 
+    fn add(&mut self, numbers: Numbers<'_>) {
+        match numbers {
+            Numbers::Narrow(numbers) => self.add_narrow(numbers),
+            Numbers::Wide(numbers) => self.add_wide(numbers),
+            Numbers::One { number, count } => {
+                self.count += count as u64;
+                match self.number(number) {
+                    _ if !self.wanted.sum => {}
+                    Number::Integer(number) => self.sum += i128::from(number) * count as i128,
+                    Number::Float(number) => self.float_sum += number * count as f64,
+                }
+                if self.wanted.extremes && count > 0 {
+                    (self.least, self.most) = (self.least.min(number), self.most.max(number));
+                }
+            }
+        }
+    }
+
     fn add_narrow(&mut self, numbers: &[u32]) {
         self.count += numbers.len() as u64;
         if self.wanted.sum {
@@ -217,20 +235,29 @@ impl RowDecoder {
         }
     }
 
-    /// Adds up all rows of a row group, which has just begun, as far as its head knows what is wanted. True if that is all, and
-    /// no vector of it needs to be added up.
-    pub fn add_up_group(&mut self, block: &ColumnarBlock) -> bool {
-        let Self { columns, totals: Some(totals), .. } = self else { return false };
+    /// Adds up all rows of a plain row group, which has just begun: what its head knows is taken from there, the rest is read.
+    /// False, and nothing done, if its rows can only be pushed.
+    pub fn add_up_group(&mut self, block: &ColumnarBlock) -> FileResult<bool> {
+        let Self { columns, totals: Some(totals), .. } = self else { return Ok(false) };
         if !totals.fits(columns, block) {
-            return false;
+            return Ok(false);
         }
         for (column, total) in columns.iter().zip(&mut totals.columns) {
             total.is_answered =
                 stored(column, block).is_none_or(|stored| total.answer(&block.facts_of(stored)));
         }
-        let all = totals.columns.iter().all(|total| total.is_answered);
-        totals.rows += if all { block.rows() as u64 } else { 0 };
-        all
+        totals.rows += block.rows() as u64;
+        if totals.columns.iter().all(|total| total.is_answered) {
+            return Ok(true);
+        }
+        self.load(block)?;
+        let Self { columns, totals: Some(totals), held, .. } = self else { return Ok(false) };
+        for (column, total) in columns.iter().zip(&mut totals.columns) {
+            if let Some(stored) = stored(column, block).filter(|_| !total.is_answered) {
+                held.each_number(block, stored, |numbers| total.add(numbers))?;
+            }
+        }
+        Ok(true)
     }
 
     /// Adds up some rows of a vector of a plain row group; false, and nothing done, if they can only be pushed. Whatever

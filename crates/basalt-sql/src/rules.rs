@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rules that make a plan better, and which of them a plan is put through: short statements are planned for longer than they run.
+//!
+//! A query of one table needs no rule about joins, unions and subqueries, and its logical plan does not have to be looked at a second
+//! time to see that nothing is left to do. A physical plan is put through a rule only if it has what the rule is about.
+
+mod gate;
+
+use std::sync::Arc;
+
+use basalt_sql_operators::{AggregateNumbers, NullableJoinFilters, SortRows, UnorderedInputs};
+use chrono::{DateTime, Utc};
+use datafusion::common::Result;
+use datafusion::common::alias::AliasGenerator;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::{FunctionRegistry, SessionState};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+use crate::joins::JoinOrder;
+use crate::scan::{self, OffsetInScan, TotalsInScan};
+use gate::gated;
+
+/// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
+pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    let pushed = rules.iter().position(|rule| rule.name() == "push_down_filter");
+    rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
+    rules
+}
+
+/// Rules for physical plans, each asked only where a plan has something for it.
+pub(crate) fn physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    all_physical().into_iter().map(gated).collect()
+}
+
+/// DataFusion's rules for physical plans, and ours.
+fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let sides = rules.iter().position(|rule| rule.name() == "join_selection");
+    rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
+    rules.push(Arc::new(NullableJoinFilters));
+    rules.push(Arc::new(OffsetInScan));
+    rules.push(Arc::new(TotalsInScan));
+    rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
+    rules.push(Arc::new(SortRows));
+    rules
+}
+
+/// Logical rules that change joins, unions and subqueries, and nothing else.
+const OF_SEVERAL_INPUTS: [&str; 12] = [
+    "rewrite_set_comparison",
+    "optimize_unions",
+    "unions_to_filter",
+    "eliminate_join",
+    "decorrelate_predicate_subquery",
+    "scalar_subquery_to_join",
+    "decorrelate_lateral_join",
+    "extract_equijoin_predicate",
+    "eliminate_cross_join",
+    "filter_null_join_keys",
+    "eliminate_outer_join",
+    "join_order",
+];
+
+/// The optimizer of logical plans of one table.
+#[derive(Debug)]
+pub(crate) struct OneTable {
+    optimizer: Optimizer,
+    options: Arc<ConfigOptions>,
+}
+
+impl OneTable {
+    /// With the options of the others, but for the number of passes.
+    pub(crate) fn new(options: &ConfigOptions) -> Self {
+        let mut rules = logical();
+        rules.retain(|rule| !OF_SEVERAL_INPUTS.contains(&rule.name()));
+        let mut options = options.clone();
+        options.optimizer.max_passes = 1;
+        Self { optimizer: Optimizer::with_rules(rules), options: Arc::new(options) }
+    }
+
+    /// As [`SessionState::optimize`] does, with fewer rules if the plan is of one table.
+    pub(crate) fn optimize(&self, plan: &LogicalPlan, state: &SessionState) -> Result<LogicalPlan> {
+        if !is_of_one_table(plan) {
+            return state.optimize(plan);
+        }
+        let analyzed = state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {})?;
+        self.optimizer.optimize(analyzed, &OnePass { state, options: &self.options }, |_, _| {})
+    }
+}
+
+/// A session whose optimizer looks at a plan once.
+struct OnePass<'a> {
+    state: &'a SessionState,
+    options: &'a Arc<ConfigOptions>,
+}
+
+impl OptimizerConfig for OnePass<'_> {
+    fn query_execution_start_time(&self) -> Option<DateTime<Utc>> {
+        self.state.query_execution_start_time()
+    }
+
+    fn alias_generator(&self) -> &Arc<AliasGenerator> {
+        self.state.alias_generator()
+    }
+
+    fn options(&self) -> Arc<ConfigOptions> {
+        Arc::clone(self.options)
+    }
+
+    fn function_registry(&self) -> Option<&dyn FunctionRegistry> {
+        OptimizerConfig::function_registry(self.state)
+    }
+}
+
+/// True if a plan is one table, at most one step of each kind above it, and no subquery. Limits are not among them: they move when conditions have
+/// moved, which takes a second pass.
+fn is_of_one_table(plan: &LogicalPlan) -> bool {
+    let (mut node, mut seen) = (plan, [false; 5]);
+    loop {
+        let (kind, input) = match node {
+            LogicalPlan::Projection(projection) => (0, &projection.input),
+            LogicalPlan::Filter(filter) => (1, &filter.input),
+            LogicalPlan::Aggregate(aggregate) => (2, &aggregate.input),
+            LogicalPlan::Sort(sort) => (3, &sort.input),
+            LogicalPlan::SubqueryAlias(alias) => (4, &alias.input),
+            LogicalPlan::TableScan(_) => return true,
+            _ => return false,
+        };
+        if std::mem::replace(&mut seen[kind], true) || has_subquery(node) {
+            return false;
+        }
+        node = input;
+    }
+}
+
+/// True if an expression of this step has a query of its own.
+fn has_subquery(node: &LogicalPlan) -> bool {
+    let mut found = false;
+    let look = |expr: &Expr| {
+        found |= expr.exists(|expr| Ok(is_subquery(expr)))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    };
+    node.apply_expressions(look).expect("the closure does not fail");
+    found
+}
+
+/// True of an expression that is a query.
+pub(crate) fn is_subquery(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_))
+}
+
+#[cfg(test)]
+mod tests;
