@@ -361,7 +361,7 @@ impl LoadArgs {
             format: self.format.map(Format::from),
             delimiter: self.delimiter,
             header: self.header.into(),
-            some_columns: false,
+            ..Options::default()
         }
     }
 }

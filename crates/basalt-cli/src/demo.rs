@@ -129,7 +129,7 @@ fn load_once(
     shared: &Shared,
 ) -> Result<Option<LoadFigures>> {
     let file = tpch::path_of(dir, table, TpchFormat::Parquet);
-    let options = Options { format: Some(Format::Parquet), ..Options::default() };
+    let options = Options { format: Some(Format::Parquet), threads: shared.threads(), ..Options::default() };
     let exists = crate::load::find_table(connection, table.name()).is_ok();
     if exists && measure(connection, &format!("SELECT * FROM {} LIMIT 1", table.name()), Until::End)?.rows > 0
     {

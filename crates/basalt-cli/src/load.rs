@@ -2,7 +2,7 @@
 //! `basalt load`: files into a table, past the write-ahead log.
 //!
 //! ```text
-//! decoding thread:  file -> batches of the table's types --(a few at a time)--> this thread: cells -> store files
+//! decoding threads:  file -> batches of the table's types --(a few at a time)--> this thread: cells -> store files
 //! ```
 //! The rows of a load become visible together at its end; a load that is killed or cancelled has loaded nothing. A bad
 //! row under `--on-error stop` ends the load behind the rows before it: those are loaded, and their number is said.
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &LoadArgs, shared: &Shared) -> Result<()> {
     let shared =
         Shared { memory: shared.memory.or(Some(crate::args::ByteSize(MEMORY_BYTES))), ..shared.clone() };
     let connection = Connection::open(Some(&args.db), &shared)?;
-    let options = args.options();
+    let options = Options { threads: shared.threads(), ..args.options() };
     if args.create {
         create_table(&connection, &args.table, &args.files[0], &args.primary_key, &options)?;
     }

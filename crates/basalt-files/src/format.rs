@@ -73,6 +73,8 @@ pub struct Options {
     pub header: Header,
     /// Columns of a Parquet or Arrow file that the target does not have are passed over, and are no error.
     pub some_columns: bool,
+    /// Threads that decode a Parquet file; one if 0.
+    pub threads: usize,
 }
 
 impl Options {

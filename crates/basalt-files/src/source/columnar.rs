@@ -5,7 +5,8 @@
 //! What cannot work for any row (DECIMALs with more digits behind the point than the table keeps, a list for a number) is
 //! refused before the first row is read.
 
-use std::fs::File;
+mod side_by_side;
+
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,17 +21,15 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::{FileReader, StreamReader};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use basalt_model::SqlType;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 
 use super::text::schema_of;
 use super::value::{BARE_DECIMAL, integer_range};
-use super::{
-    BATCH_ROWS, BadRow, Refusals, Source, Target, TargetColumn, arrow_type, file, input, is_stdin, unfit,
-};
+use super::{BadRow, Refusals, Source, Target, TargetColumn, arrow_type, file, input, is_stdin, unfit};
 use crate::error::{Context, Result};
 use crate::format::Options;
 use crate::sink::json_row;
+use side_by_side::SideBySide;
 
 /// Batches of a columnar file with the share of the file that each of them stands for.
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
@@ -56,15 +55,13 @@ pub(super) fn parquet(
     target: &Target,
     read: Arc<AtomicU64>,
 ) -> Result<ColumnarSource> {
-    let mut builder = parquet_builder(path)?;
-    let whole = builder.metadata().file_metadata().num_rows().max(1);
-    if options.some_columns {
-        builder = wanted(builder, target);
-    }
+    let metadata = parquet_metadata(path)?;
+    let whole = metadata.metadata().file_metadata().num_rows().max(1);
+    let fields = metadata.schema().fields().len();
+    let columns = if options.some_columns { exact(metadata.schema(), target) } else { (0..fields).collect() };
     let bytes_per_row = std::fs::metadata(path).map_or(0, |meta| meta.len()) as f64 / whole as f64;
-    let batches =
-        builder.with_batch_size(BATCH_ROWS).build().with_context(|| format!("cannot read {name}"))?;
-    let schema = batches.schema();
+    let batches = SideBySide::start(path, &metadata, &columns, options.threads.max(1))?;
+    let schema = Arc::clone(batches.schema());
     ColumnarSource::try_new(Box::new(batches), &schema, name, target, bytes_per_row, read)
 }
 
@@ -85,16 +82,6 @@ pub(super) fn arrow(
     ColumnarSource::try_new(batches, &schema, name, target, 0.0, read)
 }
 
-/// Reads of the file only what the target has.
-fn wanted(
-    builder: ParquetRecordBatchReaderBuilder<File>,
-    target: &Target,
-) -> ParquetRecordBatchReaderBuilder<File> {
-    let roots = exact(builder.schema(), target);
-    let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
-    builder.with_projection(mask)
-}
-
 /// The columns of the file whose names the target has, letter by letter.
 fn exact(schema: &Schema, target: &Target) -> Vec<usize> {
     let fields = schema.fields().iter().enumerate();
@@ -104,7 +91,7 @@ fn exact(schema: &Schema, target: &Target) -> Vec<usize> {
 
 /// The Arrow schema of a Parquet file.
 pub(super) fn parquet_schema(path: &Path) -> Result<SchemaRef> {
-    Ok(parquet_builder(path)?.schema().clone())
+    Ok(parquet_metadata(path)?.schema().clone())
 }
 
 /// The schema of an Arrow IPC file or stream.
@@ -112,14 +99,14 @@ pub(super) fn arrow_schema(path: &Path) -> Result<SchemaRef> {
     Ok(arrow_batches(path)?.1)
 }
 
-fn parquet_builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+fn parquet_metadata(path: &Path) -> Result<ArrowReaderMetadata> {
     if is_stdin(path) {
         return unfit(
             "Parquet has its directory at the end, so it cannot be read from the standard input; give a file"
                 .into(),
         );
     }
-    ParquetRecordBatchReaderBuilder::try_new(file(path)?)
+    ArrowReaderMetadata::load(&file(path)?, ArrowReaderOptions::default())
         .with_context(|| format!("cannot read {} as Parquet", path.display()))
 }
 

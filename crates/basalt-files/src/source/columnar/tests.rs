@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Int64Array, RecordBatch, StringArray};
