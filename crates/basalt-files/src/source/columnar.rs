@@ -12,9 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, RecordBatchReader,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{CastOptions, can_cast_types, cast_with_options, filter_record_batch};
 use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type, Schema, SchemaRef};
 use arrow::error::ArrowError;
