@@ -75,6 +75,9 @@ impl Default for OpenOptions {
     }
 }
 
+/// Memory beside an eighth that is left free, at most.
+const UNCOUNTED_BYTES: u64 = 32 << 20;
+
 impl OpenOptions {
     /// Options that create the database if need be.
     pub fn create() -> Self {
@@ -86,9 +89,11 @@ impl OpenOptions {
         self.memory_bytes / 4
     }
 
-    /// Memory that the block cache may have while nothing else needs any, in bytes.
+    /// Memory that the block cache may have while nothing else needs any, in bytes. The rest is for what nobody counts, which grows with the
+    /// number of threads and not with the memory: so a small memory leaves a larger part of itself.
     pub(crate) fn cache_bytes(&self) -> u64 {
-        self.memory_bytes / 8 * 7
+        let eighth = self.memory_bytes / 8;
+        self.memory_bytes - eighth - eighth.min(UNCOUNTED_BYTES)
     }
 
     /// Bytes of rows and values at which a row group ends, at most: a file being written holds a few of them.

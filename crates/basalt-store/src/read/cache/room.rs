@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How much of the database's memory is left for the cache.
 //!
-//! The memory is one number. What writes and readers hold of it comes and goes; the cache has the rest, but for an eighth that
-//! stays free for what nobody counts (batches on their way to the log, decoded parts in a reader's hand), and is made to fit
+//! The memory is one number. What writes and readers hold of it comes and goes; the cache has the rest, but for a part
+//! that stays free for what nobody counts (batches on their way to the log, decoded parts in a reader's hand), and is made to fit
 //! whenever the rest has changed by more than a hundredth. The cache keeps a thirty-second in any case.
 
 use std::sync::Arc;
