@@ -8,6 +8,7 @@ mod cursors;
 mod files;
 mod indexes;
 mod memory;
+mod never_returns;
 mod parameters;
 mod points;
 mod system;
