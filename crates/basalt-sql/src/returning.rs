@@ -26,6 +26,7 @@ use crate::error::SqlError;
 use crate::ingest::{BATCH_ROWS_MAX, RowWriter};
 use crate::outcome::RowStream;
 use crate::plan::{Planning, Titles, is_row_fact, shown_schema};
+use crate::rules::is_subquery;
 use crate::scan::BasaltTable;
 
 /// Rows that are read between two chances to be cancelled.
@@ -175,11 +176,7 @@ fn is_of_one_row(plan: &LogicalPlan) -> bool {
 
 /// True for what a row alone does not say.
 fn needs_more(expr: &Expr) -> bool {
-    match expr {
-        Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) => true,
-        Expr::ScalarFunction(call) => is_row_fact(call.name()),
-        _ => false,
-    }
+    is_subquery(expr) || matches!(expr, Expr::ScalarFunction(call) if is_row_fact(call.name()))
 }
 
 fn beyond_the_row() -> SqlError {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
+use datafusion::physical_optimizer::output_requirements::OutputRequirementExec;
 use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizerRule};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -29,6 +30,7 @@ impl Contents {
     const SEVERAL_INPUTS: Self = Self(1);
     const WINDOWS: Self = Self(2);
     const LIMITS: Self = Self(4);
+    /// Also an order that the plan must come to, while rules are at work: what had to be sorted for it may be in order by then.
     const SORTS: Self = Self(8);
     const AGGREGATES: Self = Self(16);
     const FILTERS: Self = Self(32);
@@ -62,7 +64,10 @@ impl Contents {
             Self::AGGREGATES
         } else if plan.is::<FilterExec>() {
             Self::FILTERS
-        } else if plan.is::<SortExec>() || plan.is::<SortPreservingMergeExec>() {
+        } else if plan.is::<SortExec>()
+            || plan.is::<SortPreservingMergeExec>()
+            || plan.is::<OutputRequirementExec>()
+        {
             Self::SORTS
         } else if plan.is::<GlobalLimitExec>() || plan.is::<LocalLimitExec>() {
             Self::LIMITS

@@ -23,7 +23,7 @@ async fn what_a_fetch_was_not_asked_for_or_not_read_of_comes_with_the_next() {
         panic!("rows")
     };
     let batch = half.next().await.expect("a batch").expect("rows");
-    let error = session.execute("fetch next from c").await.err().expect("two at once");
+    let Err(error) = session.execute("fetch next from c").await else { panic!("two fetched at once") };
     assert!(error.message().contains("still being read"), "{error}");
     drop(half);
     let rest = numbers(&session, "fetch next 100000 rows from c").await.expect("fetches");
