@@ -4,6 +4,7 @@
 mod estimate;
 mod graph;
 mod order;
+mod turns;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 pub(crate) use self::order::JoinOrder;
+pub(crate) use self::turns::JoinsTakeTurns;
 use crate::scan::BasaltScan;
 
 /// True if a join keeps one side in memory, so that the plan may have to be made again with joins that sort.

@@ -20,7 +20,7 @@ use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use crate::joins::JoinOrder;
+use crate::joins::{JoinOrder, JoinsTakeTurns};
 use crate::scan::{self, OffsetInScan, TotalsInScan};
 use gate::gated;
 
@@ -42,6 +42,8 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let sides = rules.iter().position(|rule| rule.name() == "join_selection");
     rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
+    let turns = rules.iter().position(|rule| rule.name() == "EnsureCooperative");
+    rules.insert(turns.map_or(rules.len(), |at| at + 1), Arc::new(JoinsTakeTurns));
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
     rules.push(Arc::new(TotalsInScan));
