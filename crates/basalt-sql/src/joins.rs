@@ -4,7 +4,6 @@
 mod estimate;
 mod graph;
 mod order;
-mod turns;
 
 use std::sync::Arc;
 
@@ -14,7 +13,6 @@ use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 pub(crate) use self::order::JoinOrder;
-pub(crate) use self::turns::JoinsTakeTurns;
 use crate::scan::BasaltScan;
 
 /// True if a join keeps one side in memory, so that the plan may have to be made again with joins that sort.

@@ -15,12 +15,12 @@ use datafusion::common::alias::AliasGenerator;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::{FunctionRegistry, SessionState};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use crate::joins::{JoinOrder, JoinsTakeTurns};
+use crate::joins::JoinOrder;
 use crate::scan::{self, OffsetInScan, TotalsInScan};
 use gate::gated;
 
@@ -42,8 +42,6 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let sides = rules.iter().position(|rule| rule.name() == "join_selection");
     rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
-    let turns = rules.iter().position(|rule| rule.name() == "EnsureCooperative");
-    rules.insert(turns.map_or(rules.len(), |at| at + 1), Arc::new(JoinsTakeTurns));
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
     rules.push(Arc::new(TotalsInScan));
@@ -126,8 +124,10 @@ fn is_of_one_table(plan: &LogicalPlan) -> bool {
     loop {
         let (kind, input) = match node {
             LogicalPlan::Projection(projection) => (0, &projection.input),
-            LogicalPlan::Filter(filter) => (1, &filter.input),
-            LogicalPlan::Aggregate(aggregate) => (2, &aggregate.input),
+            LogicalPlan::Filter(filter) => (FILTER, &filter.input),
+            LogicalPlan::Aggregate(aggregate) if !seen[FILTER] && !has_sets(aggregate) => {
+                (2, &aggregate.input)
+            }
             LogicalPlan::Sort(sort) => (3, &sort.input),
             LogicalPlan::SubqueryAlias(alias) => (4, &alias.input),
             LogicalPlan::TableScan(_) => return true,
@@ -138,6 +138,14 @@ fn is_of_one_table(plan: &LogicalPlan) -> bool {
         }
         node = input;
     }
+}
+
+/// The place of filters among the kinds of steps. One above an aggregation may move below it, which takes a second pass.
+const FILTER: usize = 1;
+
+/// True for GROUPING SETS, CUBE and ROLLUP.
+fn has_sets(aggregate: &Aggregate) -> bool {
+    aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)))
 }
 
 /// True if an expression of this step has a query of its own.

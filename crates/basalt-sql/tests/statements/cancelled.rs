@@ -70,29 +70,3 @@ async fn a_dropped_statement_ends_wherever_it_is() {
     assert_eq!(indexes, [0]);
     assert_eq!(numbers(&session, "select count(*) from system.queries").await.expect("lists"), [1]);
 }
-
-/// Would go on for hours.
-const ENDLESS: &str = "select count(*) from t a, t b, t c";
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn joins_of_everything_with_everything_let_others_run_and_can_be_dropped() {
-    let fixture = open(64 << 20);
-    let session = Arc::new(fixture.engine.session());
-    doubled(&session, 16).await;
-    let endless: Vec<_> = (0..2)
-        .map(|_| tokio::spawn(to_end(Arc::new(fixture.engine.session()), ENDLESS.to_owned())))
-        .collect();
-    sleep(Duration::from_millis(300)).await;
-    let began = Instant::now();
-    let short = tokio::time::timeout(LETS_GO, count(&session, "t where v < 10")).await;
-    assert_eq!(short.expect("a short statement ends beside two endless joins"), 9);
-    println!("{:?} for a short statement beside two endless joins", began.elapsed());
-    endless.iter().for_each(|task| task.abort());
-    for task in endless {
-        let _ = task.await;
-    }
-    println!(
-        "ends {:?} after it is cancelled",
-        cancelled(&session, ENDLESS, Duration::from_millis(300)).await
-    );
-}
