@@ -44,14 +44,7 @@ pub(crate) async fn delete(planning: &Planning, mut statement: Delete) -> Result
         }
         tokio::task::yield_now().await;
     }
-    let returned = match &returning {
-        Some(returning) => {
-            let waiting = returning.waiting(&writer)?;
-            Some(returning.of_waiting(planning, waiting).await?)
-        }
-        None => None,
-    };
-    Ok(Changed { rows: writer.end().await?, returned })
+    Changed::all_of(planning, writer, returning.as_ref()).await
 }
 
 /// The query that finds the keys: the statement's conditions over the key columns.

@@ -40,6 +40,21 @@ pub(crate) struct Changed {
     pub(crate) returned: Option<RowStream>,
 }
 
+impl Changed {
+    /// Writes what waits in `writer`, after it was asked what RETURNING says of it.
+    pub(crate) async fn all_of(
+        planning: &Planning,
+        writer: RowWriter,
+        returning: Option<&Returning>,
+    ) -> Result<Self, SqlError> {
+        let returned = match returning {
+            Some(returning) => Some(returning.of_waiting(planning, returning.waiting(&writer)?).await?),
+            None => None,
+        };
+        Ok(Self { rows: writer.end().await?, returned })
+    }
+}
+
 /// A RETURNING list, ready for rows of one table.
 pub(crate) struct Returning {
     table: Arc<BasaltTable>,

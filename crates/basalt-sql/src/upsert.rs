@@ -152,14 +152,7 @@ pub(crate) async fn upsert_query(
         // A plan of one partition is always ready; without this a cancelled statement would run to its end.
         tokio::task::yield_now().await;
     }
-    let returned = match &returning {
-        Some(returning) => {
-            let waiting = returning.waiting(&writer)?;
-            Some(returning.of_waiting(planning, waiting).await?)
-        }
-        None => None,
-    };
-    Ok(Changed { rows: writer.end().await?, returned })
+    Changed::all_of(planning, writer, returning.as_ref()).await
 }
 
 /// The columns that are written. Without a list that is the first `width` in declared order, which may be fewer
