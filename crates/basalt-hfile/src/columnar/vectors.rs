@@ -2,11 +2,13 @@
 //! One column of one vector, decoded as it is stored: what Arrow arrays are made of, and what a block says of its
 //! rows without reading them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::block::ColumnarBlock;
 use super::bound::{Bound, Bounds};
 use super::form::Form;
+use super::frame::Lane;
 use super::head::Kind;
 use super::key::KeyPart;
 use super::section::Section;
@@ -107,25 +109,12 @@ impl Held {
             take(Numbers::One { number, count });
             return Ok(());
         }
-        let counts = (0..block.vectors()).filter_map(|vector| Some((vector, section.facts_of(vector)?.0)));
+        let vectors = 0..block.vectors();
         if form.fits_narrow() || block.is_narrow((kind, subject), form) {
-            let mut numbers = self.narrow.pop().unwrap_or_default();
-            for (vector, count) in counts {
-                numbers.resize(count, 0);
-                section.ints_into(vector, &mut numbers)?;
-                take(Numbers::Narrow(&numbers));
-            }
-            self.narrow.push(numbers);
+            each_vector(section, vectors, &mut self.narrow, |numbers| take(Numbers::Narrow(numbers)))
         } else {
-            let mut numbers = self.wide.pop().unwrap_or_default();
-            for (vector, count) in counts {
-                numbers.resize(count, 0);
-                section.ints_into(vector, &mut numbers)?;
-                take(Numbers::Wide(&numbers));
-            }
-            self.wide.push(numbers);
+            each_vector(section, vectors, &mut self.wide, |numbers| take(Numbers::Wide(numbers)))
         }
-        Ok(())
     }
 
     /// True if no column is held.
@@ -143,6 +132,24 @@ impl Held {
             }
         }
     }
+}
+
+/// Hands over the integers of vectors one vector at a time, in memory from `spare` and given back to it.
+fn each_vector<T: Lane>(
+    section: &Section,
+    vectors: Range<usize>,
+    spare: &mut Vec<Vec<T>>,
+    mut take: impl FnMut(&[T]),
+) -> Result<()> {
+    let mut numbers = spare.pop().unwrap_or_default();
+    for vector in vectors {
+        let Some((count, _)) = section.facts_of(vector) else { continue };
+        numbers.resize(count, T::default());
+        section.ints_into(vector, &mut numbers)?;
+        take(&numbers);
+    }
+    spare.push(numbers);
+    Ok(())
 }
 
 /// A column of a vector in which no row has more than one cell of it.
