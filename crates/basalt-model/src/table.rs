@@ -13,7 +13,7 @@ use crate::schema::TableSchema;
 
 mod attributes;
 
-pub use attributes::AttributeError;
+pub use attributes::{AttributeError, MAJOR_COMPACTION};
 
 /// Identity of a table for its whole life; a name that is dropped and created again gets a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

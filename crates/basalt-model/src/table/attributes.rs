@@ -29,6 +29,8 @@ pub struct AttributeError {
     pub found: String,
 }
 
+/// How often everything that no reader sees leaves the files, in milliseconds; 0 for never.
+pub const MAJOR_COMPACTION: &str = "hbase.hregion.majorcompaction";
 /// HBase's TTL for ever.
 const FOREVER_SECS: u64 = i32::MAX as u64;
 const NUMBER: &str = "a number from 1 to 2147483647";
@@ -86,7 +88,7 @@ impl FamilyDescriptor {
             }
             "IN_MEMORY" => self.in_memory = flag()?,
             "BLOCKCACHE" => self.cache_blocks = flag()?,
-            "hbase.hregion.majorcompaction" => {
+            MAJOR_COMPACTION => {
                 let millis = upper.parse().map_err(|_| refuse("a number of milliseconds, 0 for never"))?;
                 self.major_compaction_ms = Some(millis).filter(|&millis| millis > 0);
             }
@@ -122,7 +124,7 @@ impl FamilyDescriptor {
             texts.insert(name.to_owned(), value);
         }
         if let Some(millis) = self.major_compaction_ms {
-            texts.insert("hbase.hregion.majorcompaction".to_owned(), millis.to_string());
+            texts.insert(MAJOR_COMPACTION.to_owned(), millis.to_string());
         }
         texts
     }

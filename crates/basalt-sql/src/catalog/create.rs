@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use basalt_model::index::IndexSource;
 use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
-use basalt_model::table::{DEFAULT_NAMESPACE, DeleteRule, KeepDeletedCells};
+use basalt_model::table::{DEFAULT_NAMESPACE, MAJOR_COMPACTION};
 use basalt_model::{
     ColumnRef, FamilyDescriptor, IndexDescriptor, SortOrder, TableDescriptor, TableName, TableSchema,
 };
@@ -178,27 +178,18 @@ fn of_family(family: Option<&str>, name: &str) -> String {
     }
 }
 
-/// What SQL can say of a family, with the values that it has.
-fn values(family: &FamilyDescriptor) -> BTreeMap<&str, String> {
-    let keep_deleted = match family.keep_deleted_cells {
-        KeepDeletedCells::False => "FALSE",
-        KeepDeletedCells::True => "TRUE",
-        KeepDeletedCells::Ttl => "TTL",
-    };
-    let by_sequence = family.delete_rule == DeleteRule::BySequence;
-    let mut values = BTreeMap::from([
-        ("BLOCKSIZE", family.block_bytes.to_string()),
-        ("BLOOMFILTER", family.bloom.clone()),
-        ("COMPRESSION", family.compression.clone()),
-        ("DATA_BLOCK_ENCODING", family.encoding.clone()),
-        ("KEEP_DELETED_CELLS", keep_deleted.to_owned()),
-        ("MIN_VERSIONS", family.versions_min.to_string()),
-        ("NEW_VERSION_BEHAVIOR", if by_sequence { "TRUE" } else { "FALSE" }.to_owned()),
-        ("TTL", family.ttl_secs.map_or("FOREVER".to_owned(), |seconds| seconds.to_string())),
-        ("VERSIONS", family.versions_max.to_string()),
-    ]);
-    // What was asked for and is not here is kept beside what is used instead.
-    values.extend(family.attributes.iter().map(|(name, value)| (name.as_str(), value.clone())));
+/// What SQL can say of a family, with the values that it has, what was asked for and is not here included: it is kept
+/// beside what is used instead.
+fn values(family: &FamilyDescriptor) -> BTreeMap<String, String> {
+    let mut values = family.texts();
+    values.remove(MAJOR_COMPACTION);
+    for flag in values.values_mut().filter(|value| matches!(value.as_str(), "true" | "false")) {
+        flag.make_ascii_uppercase();
+    }
+    if family.ttl_secs.is_none() {
+        values.insert("TTL".to_owned(), "FOREVER".to_owned());
+    }
+    values.extend(family.attributes.clone());
     values
 }
 
@@ -206,7 +197,7 @@ fn values(family: &FamilyDescriptor) -> BTreeMap<&str, String> {
 fn family_options(families: &[FamilyDescriptor], usual: &FamilyDescriptor) -> Vec<String> {
     let usual = values(usual);
     let families: Vec<_> = families.iter().map(|family| (&family.name, values(family))).collect();
-    let names: BTreeSet<_> = families.iter().flat_map(|(_, values)| values.keys().copied()).collect();
+    let names: BTreeSet<_> = families.iter().flat_map(|(_, values)| values.keys()).collect();
     let mut options = vec![];
     for name in names {
         let differ = families.iter().filter(|(_, values)| values.get(name) != usual.get(name));

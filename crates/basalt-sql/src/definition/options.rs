@@ -59,6 +59,8 @@ enum FamilyOption {
     BlockBytes(u32),
     KeepDeleted(KeepDeletedCells),
     Deletes(DeleteRule),
+    InMemory(bool),
+    CacheBlocks(bool),
     Attribute(String, String),
 }
 
@@ -82,10 +84,11 @@ impl TableOptions {
             "DURABILITY" if Durability::from_name(value).is_none() => {
                 return Err(invalid(option, "SKIP_WAL, ASYNC_WAL, SYNC_WAL, FSYNC_WAL or USE_DEFAULT"));
             }
-            "DISABLE_WAL" if !["TRUE", "FALSE"].contains(&&*value.to_uppercase()) => {
-                return Err(invalid(option, "TRUE or FALSE"));
+            "DISABLE_WAL" => {
+                flag(option)?;
+                self.attributes.insert(option.name.clone(), value.to_owned());
             }
-            "DURABILITY" | "DISABLE_WAL" => {
+            "DURABILITY" => {
                 self.attributes.insert(option.name.clone(), value.to_owned());
             }
             _ => match family_option(option, warnings)? {
@@ -178,6 +181,8 @@ impl FamilyOption {
             Self::BlockBytes(bytes) => family.block_bytes = bytes,
             Self::KeepDeleted(keep) => family.keep_deleted_cells = keep,
             Self::Deletes(rule) => family.delete_rule = rule,
+            Self::InMemory(favoured) => family.in_memory = favoured,
+            Self::CacheBlocks(cached) => family.cache_blocks = cached,
             Self::Attribute(name, value) => {
                 family.attributes.insert(name, value);
             }
@@ -235,11 +240,12 @@ fn family_option(
             "TTL" => KeepDeletedCells::Ttl,
             _ => return Err(invalid(option, "TRUE, FALSE or TTL")),
         })],
-        "NEW_VERSION_BEHAVIOR" => vec![Deletes(match upper.as_str() {
-            "TRUE" => DeleteRule::BySequence,
-            "FALSE" => DeleteRule::ByTimestamp,
-            _ => return Err(invalid(option, "TRUE or FALSE")),
-        })],
+        "NEW_VERSION_BEHAVIOR" => {
+            let by_sequence = flag(option)?;
+            vec![Deletes(if by_sequence { DeleteRule::BySequence } else { DeleteRule::ByTimestamp })]
+        }
+        "IN_MEMORY" => vec![InMemory(flag(option)?)],
+        "BLOCKCACHE" => vec![CacheBlocks(flag(option)?)],
         _ if option.family.is_some() => {
             warnings.push(format!("option {} is kept but has no effect", option.name));
             vec![Attribute(option.name.clone(), option.value.clone())]
@@ -283,6 +289,14 @@ fn choice(
         return Ok((instead.to_owned(), Some(value)));
     }
     Err(SqlError::statement(format!("option {} has no value {}", option.name, option.value)))
+}
+
+fn flag(option: &OptionDef) -> Result<bool, SqlError> {
+    match option.value.to_uppercase().as_str() {
+        "TRUE" => Ok(true),
+        "FALSE" => Ok(false),
+        _ => Err(invalid(option, "TRUE or FALSE")),
+    }
 }
 
 fn number(option: &OptionDef, min: u32, max: u32) -> Result<u32, SqlError> {
