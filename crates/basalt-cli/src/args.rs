@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use basalt::DiskCacheOptions;
 use basalt_files::{Format, Options};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -30,6 +31,12 @@ pub(crate) struct Shared {
     /// Memory that the program may use, e.g. 512MB or 4GB.
     #[arg(long, global = true, value_name = "SIZE")]
     pub(crate) memory: Option<ByteSize>,
+    /// Keep what was read of store files in this directory, too: for a database on a slower disk than this one.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+    /// What the directory of --cache-dir may hold, e.g. 100GB.
+    #[arg(long, global = true, value_name = "SIZE", default_value = "10GB")]
+    pub(crate) cache_disk: ByteSize,
     /// Threads that work on a statement; default: one per core.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
@@ -45,6 +52,12 @@ impl Shared {
             Some(threads) => threads.into(),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         }
+    }
+
+    /// The second tier of the block cache, if one was asked for.
+    pub(crate) fn disk_cache(&self) -> Option<DiskCacheOptions> {
+        let dir = self.cache_dir.clone()?;
+        Some(DiskCacheOptions { dir, bytes: self.cache_disk.0 })
     }
 }
 

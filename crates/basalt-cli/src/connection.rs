@@ -121,6 +121,7 @@ fn open_engine(path: &Path, shared: &Shared) -> Result<Engine> {
     let options = Options {
         create: true,
         memory_bytes: Some(memory_bytes(shared)),
+        disk_cache: shared.disk_cache(),
         threads: Some(shared.threads()),
         ..Options::default()
     };

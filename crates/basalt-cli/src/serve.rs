@@ -21,7 +21,11 @@ pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot listen for signals")?;
-    let options = OpenOptions { memory_bytes: memory_bytes(shared), ..OpenOptions::create() };
+    let options = OpenOptions {
+        memory_bytes: memory_bytes(shared),
+        disk_cache: shared.disk_cache(),
+        ..OpenOptions::create()
+    };
     let db = Database::open(&args.db, options).map_err(Failure::database)?;
     // Nobody asks it anything: it keeps the indexes of tables that clients write to.
     let engine = Engine::try_new(db.clone(), EngineOptions::default()).map_err(anyhow::Error::from)?;

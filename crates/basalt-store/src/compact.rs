@@ -8,11 +8,14 @@
 //! files may be merged, not only neighbours in age; delete markers leave only when every file that holds any
 //! of their rows is among the inputs. Live snapshots hold the input files themselves.
 
+mod courtesy;
 mod output;
 mod pick;
 mod run;
 
+pub(crate) use courtesy::{Courtesy, LookupTimes};
 pub(crate) use output::{FILE_BYTES_MAX, RunWriter};
+pub(crate) use pick::depth;
 pub use pick::{Pick, PickOptions, Reason, is_due, major, pick};
 pub(crate) use run::{CompactionSpec, run};
 pub use run::{Control, Progress};

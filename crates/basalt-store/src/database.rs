@@ -21,6 +21,7 @@ use basalt_model::{TableDescriptor, TableId, TableName};
 use parking_lot::{Mutex, RwLock};
 
 use crate::commit::CommitLine;
+use crate::compact::LookupTimes;
 use crate::env::{Env, LockGuard};
 use crate::error::{Corruption, Error, Result};
 use crate::ids::RegionId;
@@ -42,6 +43,7 @@ mod hfiles;
 pub(crate) mod indexes;
 mod ingest;
 mod open;
+mod pacing;
 mod regions;
 mod replay;
 mod snapshots;
@@ -78,6 +80,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: MetricCounters,
     pub(crate) open_scans: Arc<OpenScans>,
     pub(crate) keepers: Keepers,
+    pub(crate) lookups: LookupTimes,
     upkeep: Upkeep,
     manifest_uncertain: Arc<AtomicBool>,
     closed: AtomicBool,
@@ -198,7 +201,9 @@ impl Database {
         Metrics {
             unflushed_bytes: shared.commit.unflushed_bytes(),
             wal_bytes: shared.commit.log_bytes(),
+            depth: shared.upkeep.pace.depth() as u64,
             cache: shared.cache.stats(),
+            disk_cache: shared.handles.disk_cache().map(|cache| cache.stats()),
             ..shared.metrics.read()
         }
     }
@@ -247,6 +252,7 @@ impl Shared {
         let mut current = self.version.write();
         let mut next = Version::clone(&current);
         let result = edit(&mut next);
+        next.favour_files(&current);
         *current = Arc::new(next);
         result
     }

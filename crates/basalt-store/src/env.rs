@@ -20,10 +20,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod disk_cache;
 mod local;
 pub mod sim;
 
 pub use basalt_hfile::{FileRead, FileWrite};
+pub use disk_cache::{DiskCache, DiskCacheOptions, DiskCacheStats};
 
 /// How much a sync has to make durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

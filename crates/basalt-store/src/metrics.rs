@@ -8,6 +8,7 @@ use basalt_model::{KeyRange, TableId};
 use parking_lot::Mutex;
 
 use crate::FileMeta;
+use crate::env::DiskCacheStats;
 use crate::ids::RegionId;
 use crate::read::CacheStats;
 
@@ -22,6 +23,7 @@ pub(crate) struct MetricCounters {
     pub(crate) compactions: AtomicU64,
     pub(crate) compaction_bytes: AtomicU64,
     pub(crate) ingested_bytes: AtomicU64,
+    pub(crate) slowed_writes: AtomicU64,
     pub(crate) stalled_writes: AtomicU64,
     pub(crate) upkeep_failures: AtomicU64,
     /// The last compactions, the newest last.
@@ -51,6 +53,8 @@ pub struct Metrics {
     pub compaction_bytes: u64,
     /// Bytes of the files that bulk loads added.
     pub ingested_bytes: u64,
+    /// Writes that were slowed down, because flushes or compactions were behind.
+    pub slowed_writes: u64,
     /// Writes that had to wait for a flush.
     pub stalled_writes: u64,
     /// Background flushes, compactions and log syncs that failed.
@@ -59,8 +63,12 @@ pub struct Metrics {
     pub unflushed_bytes: u64,
     /// Bytes in the write-ahead log.
     pub wal_bytes: u64,
+    /// Store files that one row can be in, at most; 0 while they are few.
+    pub depth: u64,
     /// The block cache.
     pub cache: CacheStats,
+    /// Its second tier, if there is one.
+    pub disk_cache: Option<DiskCacheStats>,
 }
 
 /// What is known of a table without reading it.
@@ -161,6 +169,7 @@ impl MetricCounters {
             compactions: self.compactions.load(Relaxed),
             compaction_bytes: self.compaction_bytes.load(Relaxed),
             ingested_bytes: self.ingested_bytes.load(Relaxed),
+            slowed_writes: self.slowed_writes.load(Relaxed),
             stalled_writes: self.stalled_writes.load(Relaxed),
             upkeep_failures: self.upkeep_failures.load(Relaxed),
             ..Metrics::default()

@@ -3,7 +3,7 @@
 
 pub use basalt_model::Durability;
 
-use crate::env::Env;
+use crate::env::{DiskCacheOptions, Env};
 
 /// What to do about damage in the write-ahead log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,6 +35,8 @@ pub struct OpenOptions {
     /// scans set aside what they work with, an eighth stays free for what is not counted, and the block cache has what
     /// all these leave at the moment.
     pub memory_bytes: u64,
+    /// A second tier of the block cache on a local disk, which survives a restart: for a database on slower storage than that. Default none.
+    pub disk_cache: Option<DiskCacheOptions>,
     /// Size at which a memtable is flushed, in bytes. Default: an eighth of `memory_bytes`, at most 128 MiB.
     /// Larger memtables make fewer, larger files and a longer recovery.
     pub memtable_bytes: Option<u64>,
@@ -64,6 +66,7 @@ impl Default for OpenOptions {
             recovery: Recovery::Strict,
             background: true,
             memory_bytes: 1 << 30,
+            disk_cache: None,
             memtable_bytes: None,
             cell_bytes_max: 10 << 20,
             wal_segment_bytes: 64 << 20,

@@ -99,6 +99,18 @@ impl Version {
         regions.sort_by(|a, b| a.range.start.cmp(&b.range.start));
     }
 
+    /// Tells the files of tables that are others than `before` whether their family is IN_MEMORY.
+    pub(crate) fn favour_files(&self, before: &Self) {
+        for (id, table) in &self.tables {
+            let before = before.tables.get(id);
+            if !before.is_some_and(|before| Arc::ptr_eq(before, table))
+                && (table.has_favoured() || before.is_some_and(|before| before.has_favoured()))
+            {
+                table.favour_files();
+            }
+        }
+    }
+
     /// The indexes of a table, whatever their state.
     pub(crate) fn indexes_of(&self, base: TableId) -> impl Iterator<Item = &Arc<TableVersion>> {
         self.indexes.get(&base).into_iter().flatten().filter_map(|id| self.tables.get(id))
@@ -119,6 +131,17 @@ impl Version {
 }
 
 impl TableVersion {
+    fn has_favoured(&self) -> bool {
+        self.descriptor.families.iter().any(|family| family.in_memory)
+    }
+
+    fn favour_files(&self) {
+        for family in &self.descriptor.families {
+            let files = self.regions.iter().filter_map(|region| region.files.get(&family.name)).flatten();
+            files.for_each(|file| file.favour(family.in_memory));
+        }
+    }
+
     /// The region with this identity.
     pub(crate) fn region(&self, id: RegionId) -> Result<&Arc<RegionVersion>> {
         let found = self.regions.iter().find(|region| region.id == id);

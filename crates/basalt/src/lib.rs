@@ -73,7 +73,9 @@ pub use basalt_sql::{
     BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Prepared, Progress,
     ProgressReading, RowRefusal, RowStream, Session, Split, SqlError, StatementText, Value, split_statements,
 };
-pub use basalt_store::{CheckReport, Database, Durability, Env, Finding, OpenOptions, Severity};
+pub use basalt_store::{
+    CheckReport, Database, DiskCacheOptions, Durability, Env, Finding, OpenOptions, Severity,
+};
 
 /// Memory that a database uses if nobody says otherwise, in bytes.
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
@@ -88,6 +90,8 @@ pub struct Options {
     /// Memory for everything together, in bytes; [`MEMORY_BYTES_DEFAULT`] if `None`. One third goes to caches and writes
     /// that are not yet in store files, two thirds to sorts, joins and aggregates, which spill to disk beyond it.
     pub memory_bytes: Option<u64>,
+    /// A second tier of the block cache on a local disk. Default none.
+    pub disk_cache: Option<DiskCacheOptions>,
     /// Threads that work on a statement; one per core if `None`.
     pub threads: Option<usize>,
 }
@@ -118,6 +122,7 @@ pub fn open(path: &Path, options: &Options) -> Result<Engine, Error> {
         create: options.create,
         read_only: options.read_only,
         memory_bytes: memory_bytes / 3,
+        disk_cache: options.disk_cache.clone(),
         ..OpenOptions::default()
     };
     let engine = EngineOptions { memory_bytes: memory_bytes / 3 * 2, ..EngineOptions::default() };

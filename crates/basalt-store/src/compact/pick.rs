@@ -108,6 +108,11 @@ pub fn pick(files: &[FileMeta], options: &PickOptions) -> Option<Pick> {
         .or_else(|| of(Reason::Part, part(files)))
 }
 
+/// How many files span one row, at most.
+pub(crate) fn depth<'a>(files: impl Iterator<Item = &'a FileMeta>) -> usize {
+    deepest(files).len()
+}
+
 /// Everything; `None` if there is nothing.
 pub fn major(files: &[FileMeta]) -> Option<Pick> {
     let inputs: Vec<&FileMeta> = files.iter().collect();
@@ -154,7 +159,7 @@ fn expired<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a F
 }
 
 fn deep<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
-    let deepest = deepest(files);
+    let deepest = deepest(files.iter());
     if deepest.len() <= options.depth_max {
         return None;
     }
@@ -201,8 +206,8 @@ fn choose(runs: Vec<Run<'_>>, needed: usize, ratio_percent: u64) -> Vec<&FileMet
 }
 
 /// The files that span the deepest stretch of rows; the first one of several.
-fn deepest(files: &[FileMeta]) -> Vec<&FileMeta> {
-    let mut by_first: Vec<&FileMeta> = files.iter().collect();
+fn deepest<'a>(files: impl Iterator<Item = &'a FileMeta>) -> Vec<&'a FileMeta> {
+    let mut by_first: Vec<&FileMeta> = files.collect();
     by_first.sort_by(|a, b| a.first_row.cmp(&b.first_row).then(a.id.cmp(&b.id)));
     let mut open: Vec<&FileMeta> = Vec::new();
     let mut best = Vec::new();

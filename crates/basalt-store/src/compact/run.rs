@@ -12,6 +12,7 @@ use basalt_hfile::CellRun;
 use basalt_model::table::KeepDeletedCells;
 use basalt_model::{KeyRange, Seq};
 
+use super::courtesy::Courtesy;
 use super::output::RunWriter;
 use crate::new_file::{FamilyTarget, FinishedFile};
 use crate::read::{FamilyStream, Purpose, ReadAccess, Rules, StoreFile, file_sources};
@@ -70,11 +71,12 @@ impl Control {
     }
 }
 
-/// Rewrites the inputs. The files returned are durable but in no manifest; dropping them removes them.
+/// Rewrites the inputs, giving way to readers if `courtesy` says how. The files returned are durable but in no manifest; dropping them removes them.
 pub(crate) fn run(
     spec: &CompactionSpec,
     access: &ReadAccess,
     control: &Control,
+    mut courtesy: Option<Courtesy<'_>>,
 ) -> Result<Vec<FinishedFile>> {
     debug_assert_ne!(spec.purpose, Purpose::Read);
     let expired = |file: &StoreFile| {
@@ -99,6 +101,9 @@ pub(crate) fn run(
             write(&run, &mut last_row, keeps_seqs(spec), &mut output)?;
         }
         control.bytes_written.store(output.size_bytes(), Relaxed);
+        if let Some(courtesy) = &mut courtesy {
+            courtesy.give_way();
+        }
     }
     output.finish()
 }

@@ -13,7 +13,7 @@ use basalt_model::table::KeepDeletedCells;
 use basalt_model::{FamilyDescriptor, IndexState, TableId, TableSchema};
 
 use super::{Database, Shared};
-use crate::compact::{self, CompactionSpec, Control, FILE_BYTES_MAX, Pick, PickOptions, Reason};
+use crate::compact::{self, CompactionSpec, Control, Courtesy, FILE_BYTES_MAX, Pick, PickOptions, Reason};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::manifest::FileMeta;
@@ -29,7 +29,7 @@ impl Database {
     pub fn compact(&self, table: Option<TableId>, major: bool) -> Result<()> {
         let shared = self.shared();
         shared.check_writable()?;
-        shared.compact_regions(table, major)
+        shared.compact_regions(table, major, Wish::Asked)
     }
 
     /// As [`Database::compact`], for one region.
@@ -40,8 +40,17 @@ impl Database {
         let found = version.table(table)?;
         found.region(region)?;
         let mut families = found.descriptor.families.iter();
-        families.try_for_each(|family| shared.compact_family(table, region, &family.name, major))
+        families.try_for_each(|family| shared.compact_family(table, region, &family.name, major, Wish::Asked))
     }
+}
+
+/// Who wants a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Somebody who waits for it.
+    Asked,
+    /// The rules, behind everybody's back: it gives way to readers.
+    Upkeep,
 }
 
 /// One family of one region.
@@ -60,7 +69,7 @@ impl FamilyPlace {
 
 impl Shared {
     /// Compacts what the rules pick, or everything, until nothing is left to do or the database closes.
-    pub(super) fn compact_regions(&self, table: Option<TableId>, major: bool) -> Result<()> {
+    pub(super) fn compact_regions(&self, table: Option<TableId>, major: bool, wish: Wish) -> Result<()> {
         let mut regions = self.region_ids(table)?;
         let mut seen = BTreeSet::new();
         // Regions that come out of a split or a merge meanwhile have their turn, too.
@@ -70,7 +79,7 @@ impl Shared {
                 let version = self.version();
                 let Ok(found) = version.table(table) else { continue };
                 for family in &found.descriptor.families {
-                    self.compact_family(table, region, &family.name, major)?;
+                    self.compact_family(table, region, &family.name, major, wish)?;
                 }
             }
             regions = self.region_ids(table).unwrap_or_default();
@@ -97,7 +106,7 @@ impl Shared {
                     compact::is_due(&files, now_ms.saturating_sub(period_ms), expired_below)
                 });
                 if major || files.iter().any(|file| file.timestamp_max < expired_below) {
-                    self.compact_family(table, region, &family.name, major)?;
+                    self.compact_family(table, region, &family.name, major, Wish::Upkeep)?;
                 }
             }
         }
@@ -110,6 +119,7 @@ impl Shared {
         region: RegionId,
         family: &str,
         major: bool,
+        wish: Wish,
     ) -> Result<()> {
         loop {
             let _one_at_a_time = self.upkeep.compacting.lock();
@@ -122,7 +132,7 @@ impl Shared {
             let picked =
                 if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
             let Some(pick) = picked else { return Ok(()) };
-            let done = self.run_compaction(&place, rules, &pick)?;
+            let done = self.run_compaction(&place, rules, &pick, wish)?;
             if major || !done {
                 return Ok(());
             }
@@ -151,7 +161,7 @@ impl Shared {
     }
 
     /// False if there was nothing that could be done now.
-    fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick) -> Result<bool> {
+    fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick, wish: Wish) -> Result<bool> {
         let started_ms = self.env.now_ms();
         let chosen = |file: &&Arc<StoreFile>| pick.inputs.contains(&file.meta().id);
         let inputs: Vec<Arc<StoreFile>> = place.files().iter().filter(chosen).cloned().collect();
@@ -182,7 +192,10 @@ impl Shared {
         };
         let control = Arc::new(Control::default());
         self.upkeep.begin_compaction(&control);
-        let outputs = compact::run(&spec, &access(self, Keep::Nothing), &control)?;
+        let behind = || self.upkeep.pace.is_behind();
+        let courtesy =
+            (wish == Wish::Upkeep).then(|| Courtesy::new(&self.lookups, &*self.env.clock, &behind));
+        let outputs = compact::run(&spec, &access(self, Keep::Nothing), &control, courtesy)?;
         let bytes = |sizes: &mut dyn Iterator<Item = u64>| sizes.sum::<u64>();
         let mut stats = CompactionStats {
             table: place.region.table,
@@ -199,6 +212,7 @@ impl Shared {
         if self.swap_compacted(place, &spec.inputs, outputs)? {
             stats.ended_ms = self.env.now_ms();
             self.metrics.note_compaction(stats);
+            self.look_at_depth();
         }
         Ok(true)
     }

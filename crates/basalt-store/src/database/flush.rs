@@ -123,8 +123,12 @@ impl Shared {
         // Batches that were acknowledged before they were durable become so for all regions at once: after a
         // crash one must not be found in the files of one region and be missing from another.
         self.commit.sync_log()?;
+        let (bytes, started) =
+            (sealed.memtables().map(|memtable| memtable.size_bytes()).sum(), self.env.clock.monotonic());
         let files = self.write_families(&sealed)?;
         let swapped = self.swap_flushed(&sealed, files, edit)?;
+        self.upkeep.pace.flushed(bytes, self.env.clock.monotonic().saturating_sub(started));
+        self.look_at_depth();
         self.upkeep.flush_done();
         Ok(swapped.then_some(sealed.seq))
     }

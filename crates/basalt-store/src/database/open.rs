@@ -18,7 +18,8 @@ use super::files::open_region;
 use super::upkeep::Upkeep;
 use super::{Shared, replay};
 use crate::commit::CommitLine;
-use crate::env::{Env, LockError, LockGuard, LockMode};
+use crate::compact::LookupTimes;
+use crate::env::{DiskCache, DiskCacheOptions, Env, LockError, LockGuard, LockMode};
 use crate::error::{Corruption, Error, Result};
 use crate::index::Keepers;
 use crate::layout;
@@ -48,7 +49,8 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
     if !options.read_only && damage.is_empty() {
         remove_orphans(&env, path, manifest.current());
     }
-    let mut shared = shared(path, options, manifest, lock);
+    let disk_cache = open_disk_cache(&options)?;
+    let mut shared = shared(path, options, disk_cache, manifest, lock);
     let recovered = replay::run(&shared)?;
     if !shared.options.read_only {
         repair(&env, path, &recovered)?;
@@ -64,16 +66,18 @@ pub(super) fn open(path: &Path, options: OpenOptions) -> Result<Arc<Shared>> {
 fn shared(
     root: &Path,
     options: OpenOptions,
+    disk_cache: Option<Arc<DiskCache>>,
     manifest: ManifestStore,
     lock: Option<Box<dyn LockGuard>>,
 ) -> Shared {
     let env = options.env.clone();
-    let handles = FileHandles::default();
+    let list_bytes = disk_cache.as_ref().map_or(0, |cache| cache.memory_bytes());
+    let handles = FileHandles::new(disk_cache);
     let current = manifest.current();
     let version = open_version(&env, root, &handles, current);
     let (log_id, next_file) = (current.log_id, current.next_file);
     let (last_seq, timestamp) = (current.last_seq, current.last_timestamp);
-    let cache = Arc::new(BlockCache::new(options.cache_bytes()));
+    let cache = Arc::new(BlockCache::new(options.cache_bytes().saturating_sub(list_bytes)));
     // Nothing is written to it: a log of its own takes its place once this one was read.
     let log = LogWriter::new(env.clone(), root.to_owned(), log_id, 0, Vec::new(), current.first_segment);
     Shared {
@@ -84,6 +88,7 @@ fn shared(
         metrics: MetricCounters::default(),
         open_scans: Arc::default(),
         keepers: Keepers::default(),
+        lookups: LookupTimes::default(),
         commit: CommitLine::new(log, log_id, last_seq, timestamp),
         env,
         root: root.to_owned(),
@@ -95,6 +100,12 @@ fn shared(
         lock: Mutex::new(lock),
         damage: Vec::new(),
     }
+}
+
+fn open_disk_cache(options: &OpenOptions) -> Result<Option<Arc<DiskCache>>> {
+    let Some(DiskCacheOptions { dir, bytes }) = &options.disk_cache else { return Ok(None) };
+    let cache = DiskCache::open(dir, *bytes).map_err(Error::io("open the disk cache in", dir))?;
+    Ok(Some(Arc::new(cache)))
 }
 
 /// The log behind its segments.
@@ -192,5 +203,6 @@ fn open_version(env: &Env, root: &Path, handles: &FileHandles, manifest: &Manife
             regions,
         });
     }
+    version.favour_files(&Version::default());
     version
 }

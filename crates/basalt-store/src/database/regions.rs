@@ -21,6 +21,7 @@ use basalt_model::escape::Escaped;
 use basalt_model::{KeyRange, Seq, TableId};
 use bytes::Bytes;
 
+use super::compaction::Wish;
 use super::{Database, Shared};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
@@ -61,7 +62,9 @@ impl Database {
         for _ in 0..MERGE_ATTEMPTS {
             match shared.try_merge(table, regions)? {
                 Merge::Done(region) => return Ok(region),
-                Merge::Rewrite(region, family) => shared.compact_family(table, region, &family, true)?,
+                Merge::Rewrite(region, family) => {
+                    shared.compact_family(table, region, &family, true, Wish::Asked)?
+                }
             }
         }
         let name = shared.version().table(table)?.descriptor.name.clone();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What happens behind the writes: flushes, compactions, splits of regions that have grown too large, and syncs of the log for writes that did not wait.
 //!
-//! Writers are slowed down smoothly: below three quarters of the memory for unflushed writes they pass, above
-//! it each waits up to a few milliseconds, at the limit they wait for a flush, at most
+//! Writers are slowed down as [`pacing`](super::pacing) says; where the memory for unflushed writes ends they wait for a flush, at most
 //! [`OpenOptions::stall_ms_max`](crate::OpenOptions::stall_ms_max); then they get an error.
 //!
 //! Every [`TICK`] the clock is looked at: memtables with old writes are flushed, files past their TTL or their family's
@@ -19,6 +18,8 @@ use basalt_model::TableId;
 use parking_lot::{Condvar, Mutex};
 
 use super::Shared;
+use super::compaction::Wish;
+use super::pacing::Pace;
 use crate::compact::Control;
 use crate::env::{SyncKind, Task};
 use crate::error::{Error, Result};
@@ -30,8 +31,6 @@ use crate::version::RegionVersion;
 const TICK: Duration = Duration::from_millis(250);
 /// Pause after a failed flush or compaction.
 const RETRY_MS: u64 = 1_000;
-/// Longest pause of a writer that is slowed down but not stopped.
-const SLOW_DOWN_MS_MAX: u64 = 5;
 
 /// State of the background threads.
 #[derive(Default)]
@@ -49,6 +48,7 @@ pub(super) struct Upkeep {
     /// Memtables that are in files and that snapshots may still read, and what they take of memory.
     pub(super) flushed_memtables: Mutex<ReadStill>,
     read_still_bytes: AtomicU64,
+    pub(super) pace: Pace,
     tasks: Mutex<Vec<Box<dyn Task>>>,
     compaction: Mutex<Option<Arc<Control>>>,
 }
@@ -186,7 +186,8 @@ fn compaction_loop(shared: &Shared) {
             }
             std::mem::take(&mut state.compaction_wanted)
         };
-        let compacted = || shared.compact_regions(None, false).and_then(|()| shared.split_large());
+        let compacted =
+            || shared.compact_regions(None, false, Wish::Upkeep).and_then(|()| shared.split_large());
         let done = if wanted { compacted() } else { Ok(()) };
         if done.and_then(|()| shared.compact_due()).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
@@ -250,31 +251,29 @@ impl Shared {
         limit.saturating_sub(2 * self.upkeep.read_still_bytes.load(Ordering::Relaxed)).max(limit / 4)
     }
 
-    /// Lets a write pass, slows it down, or refuses it, by how much memory waits to be flushed.
-    pub(super) fn admit(&self) -> Result<()> {
+    /// Lets a write pass, slows it down, or refuses it, by how much memory waits to be flushed and how many files wait to be compacted. Gives the
+    /// share of the memory that is taken while a flush is due, with which the write is paid for ([`Pace::pay`]).
+    pub(super) fn admit(&self) -> Result<Option<f64>> {
         self.count_memtables();
         let limit = self.unflushed_limit();
         let used = self.commit.unflushed_bytes();
-        if used < self.options.memtable_bytes().min(limit / 2) {
-            return Ok(());
+        let due = used >= self.options.memtable_bytes().min(limit / 2);
+        if due && !self.options.background {
+            return self.flush_inline(limit).map(|()| None);
         }
-        if !self.options.background {
-            return self.flush_inline(limit);
-        }
-        if self.next_flush().is_some() {
+        let due = due && self.next_flush().is_some();
+        if due {
             self.upkeep.want_flush();
         }
-        let soft = limit / 4 * 3;
-        if used < soft {
-            return Ok(());
+        let fill = due.then(|| used as f64 / limit as f64);
+        if used >= limit {
+            self.metrics.stalled_writes.fetch_add(1, Ordering::Relaxed);
+            self.stall(limit)?;
+        } else if let Some(pause) = self.upkeep.pace.pause(fill, &*self.env.clock) {
+            self.metrics.slowed_writes.fetch_add(1, Ordering::Relaxed);
+            self.env.clock.sleep(pause);
         }
-        self.metrics.stalled_writes.fetch_add(1, Ordering::Relaxed);
-        if used < limit {
-            let millis = SLOW_DOWN_MS_MAX * (used - soft) / (limit - soft).max(1);
-            self.env.clock.sleep(Duration::from_millis(millis.max(1)));
-            return Ok(());
-        }
-        self.stall(limit)
+        Ok(fill)
     }
 
     fn flush_inline(&self, limit: u64) -> Result<()> {

@@ -25,7 +25,7 @@ impl Database {
             return Ok(shared.commit.visible());
         }
         shared.check_batch(&batch, &shared.version())?;
-        shared.admit()?;
+        let fill = shared.admit()?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
         let ticket = {
             let mut sequencer = shared.commit.sequencer();
@@ -33,7 +33,7 @@ impl Database {
             shared.sequence(&mut sequencer, batch, durability, shared.env.now_ms())?
         };
         shared.commit.wait(ticket)?;
-        shared.count_write(rows, bytes);
+        shared.count_write(rows, bytes, fill);
         Ok(ticket)
     }
 
@@ -79,7 +79,7 @@ impl Database {
     ) -> Result<(Seq, T)> {
         let shared = self.shared();
         shared.check_writable()?;
-        shared.admit()?;
+        let fill = shared.admit()?;
         let mut sequencer = shared.commit.sequencer();
         shared.check_open()?;
         // Also what is on its way: it is before this write in the log, and undone only together with it.
@@ -98,7 +98,7 @@ impl Database {
         let ticket = shared.sequence(&mut sequencer, batch, durability, now_ms)?;
         drop(sequencer);
         shared.commit.wait(ticket)?;
-        shared.count_write(rows, bytes);
+        shared.count_write(rows, bytes, fill);
         Ok((ticket, result))
     }
 
@@ -110,7 +110,9 @@ impl Database {
 }
 
 impl Shared {
-    fn count_write(&self, rows: u64, bytes: u64) {
+    /// Counts a write and pays for it; `fill` as [`Shared::admit`] gave it.
+    fn count_write(&self, rows: u64, bytes: u64, fill: Option<f64>) {
+        self.upkeep.pace.pay(bytes, fill, &*self.env.clock);
         self.metrics.batches_written.fetch_add(1, Relaxed);
         self.metrics.rows_written.fetch_add(rows, Relaxed);
         self.metrics.bytes_written.fetch_add(bytes, Relaxed);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The machine: POSIX files, the system clock, threads. The only file of this crate that may call them.
+//! The machine: POSIX files, the system clock, threads. Beside `disk_cache` the only file of this crate that may call them.
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is what Env stands for")]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
+use basalt_hfile::LocalFile;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{
@@ -19,32 +18,6 @@ use super::{
 
 #[derive(Debug)]
 pub(super) struct LocalStorage;
-
-#[derive(Debug)]
-struct LocalRead {
-    file: File,
-    size: u64,
-    name: String,
-}
-
-impl FileRead for LocalRead {
-    fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes> {
-        if offset.checked_add(len as u64).is_none_or(|end| end > self.size) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let mut buf = vec![0; len];
-        self.file.read_exact_at(&mut buf, offset)?;
-        Ok(buf.into())
-    }
-
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-}
 
 #[derive(Debug)]
 struct LocalWrite {
@@ -84,9 +57,7 @@ impl Storage for LocalStorage {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn FileRead>> {
-        let file = File::open(path)?;
-        let size = file.metadata()?.len();
-        Ok(Arc::new(LocalRead { file, size, name: path.display().to_string() }))
+        Ok(Arc::new(LocalFile::open(path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -8,11 +8,14 @@
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
 //! for once leaves before one that is asked for again). Blocks are immutable and files are never reused, so
 //! nothing is ever invalidated; blocks of a removed file age out. How large it is at the moment is decided in [`room`].
+//!
+//! Blocks of families with IN_MEMORY are favoured: while all of those held take no more than half of the cache, none of them
+//! leaves for others. Beyond that they are blocks like any other.
 
 mod room;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::columnar::{Section, SectionShelf};
 use basalt_hfile::{CellBlock, CellSlot, ColumnarBlock};
@@ -39,13 +42,27 @@ struct BlockKey {
     part: u32,
 }
 
+/// The file that a block is of, as the cache needs to know it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockOwner {
+    pub(crate) file: FileId,
+    /// It belongs to a family with IN_MEMORY.
+    pub(crate) favoured: bool,
+}
+
 /// The part number of a row group's head.
 const HEAD: u32 = u32::MAX;
 /// The part number of the first of its sections; no row group has so many parts.
 const SECTIONS: u32 = 1 << 31;
 
 #[derive(Debug, Clone)]
-enum Entry {
+struct Entry {
+    held: Held,
+    favoured: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Held {
     Cells(Arc<CellBlock>),
     Head(Arc<ColumnarBlock>, u64),
     Section(Arc<Section>),
@@ -56,38 +73,54 @@ struct ByMemory;
 
 impl Weighter<BlockKey, Entry> for ByMemory {
     fn weight(&self, _: &BlockKey, entry: &Entry) -> u64 {
-        let bytes = match entry {
-            Entry::Cells(block) => {
+        let bytes = match &entry.held {
+            Held::Cells(block) => {
                 // Decoders guess how many cells there are.
                 let slots = (block.slots.capacity() - block.slots.len()) * size_of::<CellSlot>();
                 let starts = (block.row_starts.capacity() - block.row_starts.len()) * size_of::<u32>();
                 (block.memory_bytes() + slots + starts) as u64
             }
-            Entry::Head(_, bytes) => *bytes,
-            Entry::Section(section) => section.memory_bytes() as u64,
+            Held::Head(_, bytes) => *bytes,
+            Held::Section(section) => section.memory_bytes() as u64,
         };
         bytes + ENTRY_OVERHEAD
     }
 }
 
-/// Counts what has to leave for something else.
+/// Counts what has to leave for something else, and says what does not.
 #[derive(Debug, Clone, Default)]
-struct Evictions(Arc<AtomicU64>);
+struct Leaving(Arc<Counts>);
 
-impl Lifecycle<BlockKey, Entry> for Evictions {
+#[derive(Debug, Default)]
+struct Counts {
+    evictions: AtomicU64,
+    /// Weight of favoured blocks, in bytes.
+    favoured_bytes: AtomicU64,
+    /// They are more than is theirs.
+    too_many_favoured: AtomicBool,
+}
+
+impl Lifecycle<BlockKey, Entry> for Leaving {
     type RequestState = ();
 
-    fn on_evict(&self, _: &mut (), _: BlockKey, _: Entry) {
-        self.0.fetch_add(1, Relaxed);
+    fn is_pinned(&self, _: &BlockKey, entry: &Entry) -> bool {
+        entry.favoured && !self.0.too_many_favoured.load(Relaxed)
+    }
+
+    fn on_evict(&self, _: &mut (), key: BlockKey, entry: Entry) {
+        self.0.evictions.fetch_add(1, Relaxed);
+        if entry.favoured {
+            self.0.favoured_bytes.fetch_sub(ByMemory.weight(&key, &entry), Relaxed);
+        }
     }
 }
 
 /// Decoded blocks in memory.
 #[derive(Debug)]
 pub struct BlockCache {
-    blocks: Cache<BlockKey, Entry, ByMemory, DefaultHashBuilder, Evictions>,
+    blocks: Cache<BlockKey, Entry, ByMemory, DefaultHashBuilder, Leaving>,
     room: Room,
-    evictions: Evictions,
+    leaving: Leaving,
     lookups: Box<[AtomicU8]>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -106,6 +139,8 @@ pub struct CacheStats {
     pub blocks: u64,
     /// Memory held, in bytes.
     pub bytes: u64,
+    /// Of it by blocks of families with IN_MEMORY, in bytes.
+    pub favoured_bytes: u64,
     /// Memory that may be held now, in bytes: what memtables, indexes and work under way leave.
     pub capacity_bytes: u64,
     /// Memory of indexes and Bloom filters of open files, in bytes.
@@ -120,17 +155,17 @@ impl BlockCache {
     /// A cache of up to `capacity_bytes`; 0 keeps nothing.
     pub fn new(capacity_bytes: u64) -> Self {
         let blocks = usize::try_from(capacity_bytes / BLOCK_BYTES_EXPECTED).unwrap_or(usize::MAX).max(16);
-        let evictions = Evictions::default();
+        let leaving = Leaving::default();
         Self {
             blocks: Cache::with(
                 blocks,
                 capacity_bytes,
                 ByMemory,
                 DefaultHashBuilder::default(),
-                evictions.clone(),
+                leaving.clone(),
             ),
             room: Room::new(capacity_bytes),
-            evictions,
+            leaving,
             lookups: (0..LOOKUP_COUNTERS).map(|_| AtomicU8::new(0)).collect(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
@@ -139,32 +174,32 @@ impl BlockCache {
 
     /// A part of a block; of blocks that are no row groups the only one, 0.
     pub(crate) fn get(&self, file: FileId, index: usize, part: usize) -> Option<Arc<CellBlock>> {
-        match self.count(self.blocks.get(&key(file, index, part as u32))) {
-            Some(Entry::Cells(block)) => Some(block),
+        match self.get_held(&key(file, index, part as u32)) {
+            Some(Held::Cells(block)) => Some(block),
             _ => None,
         }
     }
 
-    pub(crate) fn insert(&self, file: FileId, index: usize, part: usize, block: &Arc<CellBlock>) {
-        self.blocks.insert(key(file, index, part as u32), Entry::Cells(Arc::clone(block)));
+    pub(crate) fn insert(&self, owner: BlockOwner, index: usize, part: usize, block: &Arc<CellBlock>) {
+        self.hold(owner, index, part as u32, Held::Cells(Arc::clone(block)));
     }
 
     pub(crate) fn get_head(&self, file: FileId, index: usize) -> Option<Arc<ColumnarBlock>> {
-        match self.count(self.blocks.get(&key(file, index, HEAD))) {
-            Some(Entry::Head(block, _)) => Some(block),
+        match self.get_held(&key(file, index, HEAD)) {
+            Some(Held::Head(block, _)) => Some(block),
             _ => None,
         }
     }
 
     /// Keeps the head of a row group. It grows by the headers of the sections that are read through it.
-    pub(crate) fn insert_head(&self, file: FileId, index: usize, block: &Arc<ColumnarBlock>) {
+    pub(crate) fn insert_head(&self, owner: BlockOwner, index: usize, block: &Arc<ColumnarBlock>) {
         let bytes = block.memory_bytes_max() as u64;
-        self.blocks.insert(key(file, index, HEAD), Entry::Head(Arc::clone(block), bytes));
+        self.hold(owner, index, HEAD, Held::Head(Arc::clone(block), bytes));
     }
 
     /// Where the sections of a row group are kept.
-    pub(crate) fn shelf(self: &Arc<Self>, file: FileId, index: usize) -> Box<dyn SectionShelf> {
-        Box::new(Shelf { cache: Arc::clone(self), file, index })
+    pub(crate) fn shelf(self: &Arc<Self>, owner: BlockOwner, index: usize) -> Box<dyn SectionShelf> {
+        Box::new(Shelf { cache: Arc::clone(self), owner, index })
     }
 
     /// True if a part of a row group, which is not held, should be decoded and kept: rows of it are looked up again and
@@ -180,10 +215,27 @@ impl BlockCache {
         self.blocks.weight() < self.blocks.capacity() / 16 * 15
     }
 
-    fn count(&self, found: Option<Entry>) -> Option<Entry> {
+    fn get_held(&self, key: &BlockKey) -> Option<Held> {
+        let found = self.blocks.get(key);
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.fetch_add(1, Relaxed);
-        found
+        found.map(|entry| entry.held)
+    }
+
+    fn hold(&self, owner: BlockOwner, index: usize, part: u32, held: Held) {
+        let (key, entry) = (key(owner.file, index, part), Entry { held, favoured: owner.favoured });
+        if owner.favoured {
+            self.leaving.0.favoured_bytes.fetch_add(ByMemory.weight(&key, &entry), Relaxed);
+            self.look_at_favoured();
+        }
+        self.blocks.insert(key, entry);
+    }
+
+    /// Finds out whether favoured blocks still are, before something has to leave.
+    fn look_at_favoured(&self) {
+        let counts = &self.leaving.0;
+        let too_many = counts.favoured_bytes.load(Relaxed) > self.room.capacity.load(Relaxed) / 2;
+        counts.too_many_favoured.store(too_many, Relaxed);
     }
 
     /// Counters and contents.
@@ -191,9 +243,10 @@ impl BlockCache {
         CacheStats {
             hits: self.hits.load(Relaxed),
             misses: self.misses.load(Relaxed),
-            evictions: self.evictions.0.load(Relaxed),
+            evictions: self.leaving.0.evictions.load(Relaxed),
             blocks: self.blocks.len() as u64,
             bytes: self.blocks.weight(),
+            favoured_bytes: self.leaving.0.favoured_bytes.load(Relaxed),
             capacity_bytes: self.room.capacity.load(Relaxed),
             index_bytes: self.room.indexes.load(Relaxed),
             memtable_bytes: self.room.memtables.load(Relaxed),
@@ -206,26 +259,20 @@ impl BlockCache {
 #[derive(Debug)]
 struct Shelf {
     cache: Arc<BlockCache>,
-    file: FileId,
+    owner: BlockOwner,
     index: usize,
-}
-
-impl Shelf {
-    fn key(&self, number: usize) -> BlockKey {
-        key(self.file, self.index, SECTIONS + number as u32)
-    }
 }
 
 impl SectionShelf for Shelf {
     fn get(&self, number: usize) -> Option<Arc<Section>> {
-        match self.cache.count(self.cache.blocks.get(&self.key(number))) {
-            Some(Entry::Section(section)) => Some(section),
+        match self.cache.get_held(&key(self.owner.file, self.index, SECTIONS + number as u32)) {
+            Some(Held::Section(section)) => Some(section),
             _ => None,
         }
     }
 
     fn put(&self, number: usize, section: &Arc<Section>) {
-        self.cache.blocks.insert(self.key(number), Entry::Section(Arc::clone(section)));
+        self.cache.hold(self.owner, self.index, SECTIONS + number as u32, Held::Section(Arc::clone(section)));
     }
 }
 

@@ -16,11 +16,11 @@ use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding, HFileReader, Rea
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
-use super::cache::BlockCache;
+use super::cache::{BlockCache, BlockOwner};
 use super::handle::FileHandle;
 use super::known_values::KnownValues;
 use super::source::CellSource;
-use crate::env::Env;
+use crate::env::{Env, FileRead};
 use crate::{Corruption, Error, FileMeta, Result};
 pub(crate) use list::{FileListSource, disjoint_lists};
 
@@ -38,7 +38,7 @@ pub struct StoreFile {
 impl StoreFile {
     /// The file at `path`; touches nothing yet. `table` is named in errors.
     pub fn new(env: Env, path: PathBuf, table: Arc<str>, meta: FileMeta) -> Self {
-        Self::of(Arc::new(FileHandle::new(env, path)), table, meta)
+        Self::of(Arc::new(FileHandle::new(env, path, None)), table, meta)
     }
 
     /// A file that others may list as well.
@@ -59,6 +59,16 @@ impl StoreFile {
     /// The manifest no longer names the file: it is removed from storage with the last handle on it.
     pub fn mark_obsolete(&self) {
         self.handle.mark_obsolete();
+    }
+
+    /// It belongs, or does not belong any more, to a family of which as much as possible is to stay in memory.
+    pub(crate) fn favour(&self, favoured: bool) {
+        self.handle.favour(favoured);
+    }
+
+    /// Whose the blocks are that go into the cache.
+    pub(super) fn owner(&self) -> BlockOwner {
+        BlockOwner { file: self.meta.id, favoured: self.handle.is_favoured() }
     }
 
     /// Where the rows that count end; `None` if all that follow their first one do.
@@ -89,7 +99,7 @@ impl StoreFile {
 
     /// The open file.
     pub fn reader(&self) -> Result<&HFileReader> {
-        self.handle.reader(|env, path| self.open(env, path))
+        self.handle.reader(|file| self.open(file))
     }
 
     /// Memory of index and Bloom filter, in bytes; 0 before the first use.
@@ -102,8 +112,7 @@ impl StoreFile {
         Ok(self.reader()?.file_info().i64(keys::EARLIEST_PUT_TS).unwrap_or(i64::MIN))
     }
 
-    fn open(&self, env: &Env, path: &Path) -> Result<HFileReader> {
-        let file = env.storage.open(path).map_err(Error::io("open", path))?;
+    fn open(&self, file: Arc<dyn FileRead>) -> Result<HFileReader> {
         let options = ReadOptions { seq_override: self.meta.seq_override, ..ReadOptions::default() };
         let reader = HFileReader::open(file, options).map_err(|error| self.explain(error, None))?;
         let expected = self.meta.whole().cells;
@@ -126,7 +135,7 @@ impl StoreFile {
         let opened = reader.open_block(index).map_err(|error| self.explain(error, Some(index)))?;
         let Some(head) = opened.columns() else { return Ok(None) };
         if access.keep >= Keep::Stored {
-            access.cache.insert_head(self.meta.id, index, head);
+            access.cache.insert_head(self.owner(), index, head);
         }
         Ok(Some(Arc::clone(head)))
     }
@@ -166,7 +175,7 @@ impl StoreFile {
         access.counters.blocks_read.fetch_add(u64::from(part == 0), Relaxed);
         access.counters.bytes_read.fetch_add(u64::from(size_bytes) / group.vectors() as u64, Relaxed);
         if access.keep == Keep::Decoded {
-            access.cache.insert(self.meta.id, index, part, &block);
+            access.cache.insert(self.owner(), index, part, &block);
         }
         Ok(block)
     }
@@ -188,7 +197,7 @@ impl StoreFile {
         access.counters.blocks_read.fetch_add(1, Relaxed);
         access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
         if access.keep == Keep::Decoded {
-            access.cache.insert(self.meta.id, index, 0, &block);
+            access.cache.insert(self.owner(), index, 0, &block);
         }
         Ok(block)
     }

@@ -5,6 +5,7 @@
 //! ([`FileHandles`]), so that nobody still reads what another one removes.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
@@ -12,23 +13,33 @@ use std::sync::{Arc, OnceLock, Weak};
 use basalt_hfile::HFileReader;
 use parking_lot::Mutex;
 
-use crate::env::Env;
-use crate::{FileId, Result};
+use crate::env::{DiskCache, Env, FileRead};
+use crate::{Error, FileId, Result};
 
 /// See the module.
 pub(crate) struct FileHandle {
     path: PathBuf,
     env: Env,
+    disk_cache: Option<Arc<DiskCache>>,
     reader: OnceLock<HFileReader>,
     opening: Mutex<()>,
     obsolete: AtomicBool,
+    favoured: AtomicBool,
 }
 
 impl FileHandle {
     /// The file at `path`; touches nothing yet.
-    pub(crate) fn new(env: Env, path: PathBuf) -> Self {
-        let (reader, opening, obsolete) = (OnceLock::new(), Mutex::new(()), AtomicBool::new(false));
-        Self { path, env, reader, opening, obsolete }
+    pub(crate) fn new(env: Env, path: PathBuf, disk_cache: Option<Arc<DiskCache>>) -> Self {
+        let (reader, opening) = (OnceLock::new(), Mutex::new(()));
+        Self {
+            path,
+            env,
+            disk_cache,
+            reader,
+            opening,
+            obsolete: AtomicBool::new(false),
+            favoured: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -40,6 +51,23 @@ impl FileHandle {
         self.obsolete.store(true, Relaxed);
     }
 
+    /// See [`super::StoreFile::favour`].
+    pub(super) fn favour(&self, favoured: bool) {
+        self.favoured.store(favoured, Relaxed);
+    }
+
+    pub(super) fn is_favoured(&self) -> bool {
+        self.favoured.load(Relaxed)
+    }
+
+    fn open(&self) -> io::Result<Arc<dyn FileRead>> {
+        let file = self.env.storage.open(&self.path)?;
+        match &self.disk_cache {
+            Some(cache) => cache.read_through(file),
+            None => Ok(file),
+        }
+    }
+
     /// The reader, if somebody opened the file.
     pub(super) fn opened(&self) -> Option<&HFileReader> {
         self.reader.get()
@@ -48,14 +76,14 @@ impl FileHandle {
     /// The reader, made by `open` the first time.
     pub(super) fn reader(
         &self,
-        open: impl FnOnce(&Env, &Path) -> Result<HFileReader>,
+        open: impl FnOnce(Arc<dyn FileRead>) -> Result<HFileReader>,
     ) -> Result<&HFileReader> {
         if let Some(reader) = self.reader.get() {
             return Ok(reader);
         }
         let _one_at_a_time = self.opening.lock();
         if self.reader.get().is_none() {
-            let opened = open(&self.env, &self.path)?;
+            let opened = open(self.open().map_err(Error::io("open", &self.path))?)?;
             let _ = self.reader.set(opened);
         }
         Ok(self.reader.get().expect("set above, under the lock"))
@@ -71,9 +99,11 @@ impl Drop for FileHandle {
     }
 }
 
-/// The handles of a database.
-#[derive(Default)]
-pub(crate) struct FileHandles(Mutex<Known>);
+/// The handles of a database, and what they read through.
+pub(crate) struct FileHandles {
+    known: Mutex<Known>,
+    disk_cache: Option<Arc<DiskCache>>,
+}
 
 #[derive(Default)]
 struct Known {
@@ -86,13 +116,22 @@ struct Known {
 const CLEAR_AT_MIN: usize = 256;
 
 impl FileHandles {
+    pub(crate) fn new(disk_cache: Option<Arc<DiskCache>>) -> Self {
+        Self { known: Mutex::default(), disk_cache }
+    }
+
+    /// The second tier of the block cache, if there is one.
+    pub(crate) fn disk_cache(&self) -> Option<&Arc<DiskCache>> {
+        self.disk_cache.as_ref()
+    }
+
     /// The handle of a file. The manifest names it, or is about to name it no more.
     pub(crate) fn of(&self, env: &Env, id: FileId, path: &Path) -> Arc<FileHandle> {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         if let Some(handle) = known.by_id.get(&id).and_then(Weak::upgrade) {
             return handle;
         }
-        let handle = Arc::new(FileHandle::new(env.clone(), path.to_owned()));
+        let handle = Arc::new(FileHandle::new(env.clone(), path.to_owned(), self.disk_cache.clone()));
         known.by_id.insert(id, Arc::downgrade(&handle));
         if known.by_id.len() > known.clear_at.max(CLEAR_AT_MIN) {
             known.by_id.retain(|_, handle| handle.strong_count() > 0);

@@ -259,7 +259,7 @@ impl LoneFiles {
             })
             .collect::<Result<_>>()?;
         let begins = Some(Begin { rows: rows.len() - replaced, is_mixed: !others.is_empty() });
-        let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.meta().id, block));
+        let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.owner(), block));
         let group = Arc::new(group.reopened(shelf));
         // As stored, and once more in the pieces that go into the cache and may have to leave it while they are read.
         let memory = Arc::new(access.cache.work_with(2 * u64::from(size_bytes)));

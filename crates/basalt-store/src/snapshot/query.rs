@@ -55,6 +55,18 @@ impl View<'_> {
     ) -> Result<()> {
         out.clear();
         check_row(row)?;
+        let look_up = || self.find_row(table, (row, options), access, known, out);
+        self.shared.lookups.measure(&*self.shared.env.clock, look_up)
+    }
+
+    fn find_row(
+        &self,
+        table: &TableVersion,
+        (row, options): (&[u8], &ReadOptions),
+        access: &Access,
+        known: Known<'_>,
+        out: &mut Row,
+    ) -> Result<()> {
         if self.plain_get(table, (row, options), access, known, out)? {
             return Ok(());
         }

@@ -64,8 +64,8 @@ pub(super) fn metrics(planning: &Planning) -> PlanResult<RecordBatch> {
     ])
 }
 
-fn named(metrics: &Metrics) -> [(&'static str, u64); 12] {
-    [
+fn named(metrics: &Metrics) -> Vec<(&'static str, u64)> {
+    let mut found = vec![
         ("BATCHES_WRITTEN", metrics.batches_written),
         ("ROWS_WRITTEN", metrics.rows_written),
         ("BYTES_WRITTEN", metrics.bytes_written),
@@ -74,11 +74,33 @@ fn named(metrics: &Metrics) -> [(&'static str, u64); 12] {
         ("COMPACTIONS", metrics.compactions),
         ("COMPACTION_BYTES", metrics.compaction_bytes),
         ("INGESTED_BYTES", metrics.ingested_bytes),
+        ("SLOWED_WRITES", metrics.slowed_writes),
         ("STALLED_WRITES", metrics.stalled_writes),
         ("UPKEEP_FAILURES", metrics.upkeep_failures),
         ("UNFLUSHED_BYTES", metrics.unflushed_bytes),
         ("WAL_BYTES", metrics.wal_bytes),
-    ]
+        ("DEPTH", metrics.depth),
+        ("CACHE_HITS", metrics.cache.hits),
+        ("CACHE_MISSES", metrics.cache.misses),
+        ("CACHE_EVICTIONS", metrics.cache.evictions),
+        ("CACHE_BLOCKS", metrics.cache.blocks),
+        ("CACHE_BYTES", metrics.cache.bytes),
+        ("CACHE_FAVOURED_BYTES", metrics.cache.favoured_bytes),
+        ("CACHE_CAPACITY_BYTES", metrics.cache.capacity_bytes),
+        ("INDEX_BYTES", metrics.cache.index_bytes),
+        ("WORKING_BYTES", metrics.cache.working_bytes),
+    ];
+    if let Some(disk) = &metrics.disk_cache {
+        found.extend([
+            ("DISK_CACHE_HITS", disk.hits),
+            ("DISK_CACHE_MISSES", disk.misses),
+            ("DISK_CACHE_EVICTIONS", disk.evictions),
+            ("DISK_CACHE_FAILURES", disk.failures),
+            ("DISK_CACHE_BYTES", disk.bytes),
+            ("DISK_CACHE_CAPACITY_BYTES", disk.capacity_bytes),
+        ]);
+    }
+    found
 }
 
 /// Sizes of tables, without reading them.

@@ -29,7 +29,7 @@ impl Bench {
     }
 
     fn run(&self, spec: &CompactionSpec) -> Vec<FinishedFile> {
-        run(spec, &access(), &Control::default()).expect("memory does not fail")
+        run(spec, &access(), &Control::default(), None).expect("memory does not fail")
     }
 
     fn cells(&self, file: &FinishedFile) -> Vec<Cell> {
@@ -112,7 +112,7 @@ fn a_cancelled_compaction_leaves_nothing_behind() {
     let control = Control::default();
     control.cancel();
     let spec = bench.spec(vec![store_file(&bench.env, 1, &rows(100, 1, 1))], Purpose::CompactSome);
-    assert!(matches!(run(&spec, &access(), &control), Err(Error::Closed)));
+    assert!(matches!(run(&spec, &access(), &control, None), Err(Error::Closed)));
     let left = bench.env.storage.list("/db/data/r/f".as_ref()).expect("the folder was made");
     assert_eq!(left, []);
 }

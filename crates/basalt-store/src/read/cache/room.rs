@@ -93,6 +93,7 @@ impl BlockCache {
 
     fn fit(&self) {
         if let Some(capacity) = self.room.changed() {
+            self.look_at_favoured();
             self.blocks.set_capacity(capacity);
         }
     }

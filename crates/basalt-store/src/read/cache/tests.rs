@@ -5,18 +5,22 @@ fn block(bytes: usize) -> Arc<CellBlock> {
     Arc::new(CellBlock { keys: vec![0; bytes].into(), ..CellBlock::default() })
 }
 
+fn of(file: u64) -> BlockOwner {
+    BlockOwner { file: FileId(file), favoured: false }
+}
+
 #[test]
 fn blocks_asked_for_again_outlive_a_scan_over_many_times_the_cache() {
     let cache = BlockCache::new(8 << 20);
     let hot = |index: usize| cache.get(FileId(1), index, 0).is_some();
     for index in 0..20 {
-        cache.insert(FileId(1), index, 0, &block(64 << 10));
+        cache.insert(of(1), index, 0, &block(64 << 10));
     }
     for _ in 0..3 {
         assert!((0..20).all(hot), "they fit");
     }
     for index in 0..2_000 {
-        cache.insert(FileId(2), index, 0, &block(64 << 10));
+        cache.insert(of(2), index, 0, &block(64 << 10));
     }
     let left = (0..20).filter(|&index| hot(index)).count();
     assert!(left >= 18, "{left} of 20 left");
@@ -26,10 +30,46 @@ fn blocks_asked_for_again_outlive_a_scan_over_many_times_the_cache() {
 }
 
 #[test]
+fn favoured_blocks_stay_while_they_are_no_more_than_half() {
+    let cache = BlockCache::new(8 << 20);
+    let favoured = BlockOwner { file: FileId(1), favoured: true };
+    let held = |file: u64, count: usize| {
+        (0..count).filter(|&index| cache.blocks.peek(&key(FileId(file), index, 0)).is_some()).count()
+    };
+    for index in 0..40 {
+        cache.insert(favoured, index, 0, &block(64 << 10));
+    }
+    for round in 0..3 {
+        for index in 0..1_000 {
+            cache.insert(of(2), index, 0, &block(64 << 10));
+            cache.get(FileId(2), index, 0);
+        }
+        assert_eq!(held(1, 40), 40, "round {round}");
+    }
+    let stats = cache.stats();
+    assert!(stats.bytes <= stats.capacity_bytes && stats.favoured_bytes > 40 << 16, "{stats:?}");
+
+    for index in 40..400 {
+        cache.insert(favoured, index, 0, &block(64 << 10));
+    }
+    for index in 0..1_000 {
+        cache.insert(of(2), index, 0, &block(64 << 10));
+        cache.get(FileId(2), index, 0);
+    }
+    let stats = cache.stats();
+    assert!(stats.favoured_bytes <= stats.capacity_bytes / 2 + (128 << 10), "{stats:?}");
+    assert!(held(2, 1_000) >= 40, "others have a half of the cache");
+
+    cache.make_room_for_indexes(6 << 20);
+    let stats = cache.stats();
+    assert!(stats.bytes <= 2 << 20 && stats.favoured_bytes <= 1 << 20, "{stats:?}");
+}
+
+#[test]
 fn indexes_and_filters_take_their_room_from_the_blocks() {
     let cache = BlockCache::new(8 << 20);
     for index in 0..100 {
-        cache.insert(FileId(1), index, 0, &block(64 << 10));
+        cache.insert(of(1), index, 0, &block(64 << 10));
     }
     cache.make_room_for_indexes(6 << 20);
     let stats = cache.stats();
@@ -44,7 +84,7 @@ fn indexes_and_filters_take_their_room_from_the_blocks() {
 fn memory_that_others_work_with_is_the_caches_again_afterwards() {
     let cache = Arc::new(BlockCache::new(8 << 20));
     for index in 0..100 {
-        cache.insert(FileId(1), index, 0, &block(64 << 10));
+        cache.insert(of(1), index, 0, &block(64 << 10));
     }
     cache.make_room_for_memtables(2 << 20);
     let work = [1 << 20, 3 << 20].map(|bytes| cache.work_with(bytes));
@@ -66,7 +106,7 @@ fn a_part_is_worth_decoding_once_it_was_looked_into_again_and_again_and_there_is
     let asked = |part| (0..8).map(|_| cache.is_worth_decoding(FileId(7), 3, part)).collect::<Vec<_>>();
     assert_eq!(asked(1), [false, false, false, true, false, false, false, true]);
     for index in 0..100 {
-        cache.insert(FileId(1), index, 0, &block(64 << 10));
+        cache.insert(of(1), index, 0, &block(64 << 10));
     }
     assert_eq!(asked(2), [false; 8], "something else would have to leave");
 }
