@@ -7,9 +7,11 @@ mod aggregate;
 mod distinct_runs;
 mod join_filters;
 mod sort;
+mod turns;
 mod unordered;
 
 pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps};
 pub use join_filters::NullableJoinFilters;
 pub use sort::SortRows;
+pub use turns::JoinsTakeTurns;
 pub use unordered::UnorderedInputs;

@@ -8,7 +8,7 @@ mod gate;
 
 use std::sync::Arc;
 
-use basalt_sql_operators::{AggregateNumbers, NullableJoinFilters, SortRows, UnorderedInputs};
+use basalt_sql_operators::{AggregateNumbers, JoinsTakeTurns, NullableJoinFilters, SortRows, UnorderedInputs};
 use chrono::{DateTime, Utc};
 use datafusion::common::Result;
 use datafusion::common::alias::AliasGenerator;
@@ -47,6 +47,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.push(Arc::new(TotalsInScan));
     rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
     rules.push(Arc::new(SortRows));
+    rules.push(Arc::new(JoinsTakeTurns));
     rules
 }
 

@@ -94,7 +94,9 @@ impl BitOr for Contents {
 /// What a plan must have for a rule to change it; nothing of rules that are not named here.
 fn needs(rule: &str) -> Contents {
     match rule {
-        "join_selection" | "nullable_join_filters" | "HashJoinBuffering" => Contents::SEVERAL_INPUTS,
+        "join_selection" | "joins_take_turns" | "nullable_join_filters" | "HashJoinBuffering" => {
+            Contents::SEVERAL_INPUTS
+        }
         "WindowTopN" | "LimitPushPastWindows" => Contents::WINDOWS,
         "LimitPushdown" | "offset_in_scan" => Contents::LIMITS,
         "LimitedDistinctAggregation" => Contents::LIMITS | Contents::AGGREGATES,

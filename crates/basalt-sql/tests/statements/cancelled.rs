@@ -70,3 +70,40 @@ async fn a_dropped_statement_ends_wherever_it_is() {
     assert_eq!(indexes, [0]);
     assert_eq!(numbers(&session, "select count(*) from system.queries").await.expect("lists"), [1]);
 }
+
+/// Each would go on for minutes, at least. The second one finds no pair of rows, the third few.
+const ENDLESS: [&str; 4] = [
+    "select count(*) from t a, t b, t c",
+    "select count(*) from t a, t b where a.v + b.v < 0",
+    "select count(*) from t a left join t b on a.k * b.k = -a.v - 1",
+    "select count(*) from t a join t b on a.v % 2 = b.v % 2 where a.k + b.k >= 0",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_of_everything_with_everything_let_others_run_and_can_be_dropped() {
+    let fixture = open(64 << 20);
+    let session = Arc::new(fixture.engine.session());
+    doubled(&session, 18).await;
+    let short = async |what: &str| {
+        let began = Instant::now();
+        let rows = tokio::time::timeout(LETS_GO, count(&session, "t where k < 10")).await;
+        assert_eq!(rows.expect(what), 9, "{what}");
+        began.elapsed()
+    };
+    let alone = short("alone").await;
+    for endless in ENDLESS {
+        let long: Vec<_> = (0..2)
+            .map(|_| tokio::spawn(to_end(Arc::new(fixture.engine.session()), endless.to_owned())))
+            .collect();
+        sleep(Duration::from_millis(300)).await;
+        let beside = short(endless).await;
+        assert!(long.iter().all(|task| !task.is_finished()), "{endless} is done and tests nothing");
+        println!("{beside:?}, alone {alone:?}, for a short statement beside two of {endless}");
+        for task in long {
+            task.abort();
+            let _ = task.await;
+        }
+        let after = Duration::from_millis(300);
+        println!("ends {:?} after it is cancelled: {endless}", cancelled(&session, endless, after).await);
+    }
+}
