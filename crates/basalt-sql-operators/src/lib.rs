@@ -5,12 +5,14 @@
 
 mod aggregate;
 mod distinct_runs;
+mod fences;
 mod join_filters;
 mod sort;
 mod turns;
 mod unordered;
 
 pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps};
+pub use fences::FencedFilters;
 pub use join_filters::NullableJoinFilters;
 pub use sort::SortRows;
 pub use turns::JoinsTakeTurns;

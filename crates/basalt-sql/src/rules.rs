@@ -8,7 +8,9 @@ mod gate;
 
 use std::sync::Arc;
 
-use basalt_sql_operators::{AggregateNumbers, JoinsTakeTurns, NullableJoinFilters, SortRows, UnorderedInputs};
+use basalt_sql_operators::{
+    AggregateNumbers, FencedFilters, JoinsTakeTurns, NullableJoinFilters, SortRows, UnorderedInputs,
+};
 use chrono::{DateTime, Utc};
 use datafusion::common::Result;
 use datafusion::common::alias::AliasGenerator;
@@ -42,6 +44,9 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let sides = rules.iter().position(|rule| rule.name() == "join_selection");
     rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
+    for rule in rules.iter_mut().filter(|rule| rule.name().starts_with("FilterPushdown")) {
+        *rule = Arc::new(FencedFilters(Arc::clone(rule)));
+    }
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
     rules.push(Arc::new(TotalsInScan));

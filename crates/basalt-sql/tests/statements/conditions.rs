@@ -136,3 +136,48 @@ async fn row(session: &Session, sql: &str) -> Vec<i64> {
     };
     (0..batch.num_columns()).map(number).collect()
 }
+
+/// What a join finds out narrows the scans below it, whose tables may all have columns of the same names.
+#[tokio::test]
+async fn a_join_narrows_the_column_that_it_means() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 6).await;
+    for sql in [
+        "create table a (k bigint primary key, v bigint)",
+        "create table b (k bigint primary key, v bigint)",
+        "create table c (k bigint primary key, v bigint)",
+        "create table d (k bigint primary key, v bigint)",
+        "upsert into a select k, v from t",
+        "upsert into b select k, v + 1000 from t",
+        "upsert into c values (1005, 1), (1010, 2)",
+        "upsert into d select k, v + 2000 from t where k < 10",
+        "create table e (k bigint primary key, w bigint)",
+        "upsert into e select k + 3000, v from t",
+    ] {
+        changed(&session, sql).await.expect(sql);
+    }
+    fixture.engine.database().flush(None).expect("flushes");
+    for hint in ["", "/*+ NO_CHILD_PARENT_JOIN_OPTIMIZATION */"] {
+        let sql = format!(
+            "select {hint} a.k, a.v, b.v, d.v from a left join b on a.k = b.k left join d on d.k = a.k
+            join c on c.k = b.v order by a.k"
+        );
+        assert_eq!(numbers(&session, &sql).await.expect(&sql), [5, 10], "{sql}");
+        let sql = format!(
+            "select {hint} count(*) from a left join b on a.k = b.k left join t on t.k = b.k
+            where t.v + a.v + b.v > 0 and exists (select 1 from c where c.k = b.v)"
+        );
+        assert_eq!(numbers(&session, &sql).await.expect(&sql), [2], "{sql}");
+        let sql = format!(
+            "select {hint} count(*) from c
+            join (select * from a where exists (select 1 from e where e.w = a.k and e.k > a.v)) x on x.k + 1000 = c.k or x.k = c.v"
+        );
+        assert_eq!(numbers(&session, &sql).await.expect(&sql), [4], "{sql}");
+        let sql = format!(
+            "select {hint} count(*) from c
+            join (select * from a where exists (select 1 from e where e.w = a.k and e.k > a.v)) x on x.k = c.v"
+        );
+        assert_eq!(numbers(&session, &sql).await.expect(&sql), [2], "{sql}");
+    }
+}
