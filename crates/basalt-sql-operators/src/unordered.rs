@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Inputs without their order, where DataFusion 55 would read more off it than is true.
+//! Inputs without their order, and results without what is said of their columns, where DataFusion 55 says more than is true.
 //!
 //! **The build side of a hash join.** DataFusion says that a join's rows are ordered by the probe side's order and, among equal rows of that, by the build
 //! side's. They are not where the probe side has equal rows: each of them begins with the first build row again. Groups and
 //! orders that are read off such a claim are wrong. A build side that claims no order gives none to the join.
 //!
 //! **Several grouping sets.** An aggregation over sorted rows says that its groups come sorted by what is in all sets. They do not: each
-//! batch is grouped by one set after the other, and begins with the first group again for each.
+//! batch is grouped by one set after the other, and begins with the first group again for each. It also says that a group which is the same value in all
+//! rows, or the same as another one, is so in its result, too: it is NULL where a set does not have it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
@@ -35,12 +36,14 @@ impl PhysicalOptimizerRule for UnorderedInputs {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let of_plan = |plan: Arc<dyn ExecutionPlan>| {
-            let Some(input) = misleading_input(plan.as_ref()) else { return Ok(Transformed::no(plan)) };
-            let unordered: Arc<dyn ExecutionPlan> = Arc::new(Unordered::new(input));
-            let others = plan.children().into_iter().skip(1).cloned();
-            let children = std::iter::once(unordered).chain(others).collect();
-            let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            Ok(Transformed::yes(plan.replace_children(children, recompute)?))
+            let plan = match misleading_input(plan.as_ref()) {
+                Some(input) => Transformed::yes(with_first(&plan, Unordered::new(input, Claims::Order))?),
+                None => Transformed::no(plan),
+            };
+            Ok(match is_misleading(plan.data.as_ref()) {
+                true => Transformed::yes(Unordered::new(&plan.data, Claims::All) as Arc<dyn ExecutionPlan>),
+                false => plan,
+            })
         };
         plan.transform_up(of_plan).data()
     }
@@ -52,6 +55,21 @@ impl PhysicalOptimizerRule for UnorderedInputs {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// The plan with another first input.
+fn with_first(plan: &Arc<dyn ExecutionPlan>, first: Arc<Unordered>) -> Result<Arc<dyn ExecutionPlan>> {
+    let others = plan.children().into_iter().skip(1).cloned();
+    let children = std::iter::once(first as Arc<dyn ExecutionPlan>).chain(others).collect();
+    let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(plan).replace_children(children, recompute)
+}
+
+/// True for groups of several sets that are said to be the same, or the same as others.
+fn is_misleading(plan: &dyn ExecutionPlan) -> bool {
+    let aggregation = plan.downcast_ref::<AggregateExec>();
+    aggregation.is_some_and(|aggregation| aggregation.group_expr().groups().len() > 1)
+        && !plan.properties().equivalence_properties().eq_group().is_empty()
 }
 
 /// The first input, if it is ordered and must not say so.
@@ -70,14 +88,26 @@ fn misleading_input(plan: &dyn ExecutionPlan) -> Option<&Arc<dyn ExecutionPlan>>
 #[derive(Debug)]
 struct Unordered {
     input: Arc<dyn ExecutionPlan>,
+    withheld: Claims,
     properties: Arc<PlanProperties>,
 }
 
+/// What is not said.
+#[derive(Debug, Clone, Copy)]
+enum Claims {
+    Order,
+    /// Nor which columns are constant, or equal to others.
+    All,
+}
+
 impl Unordered {
-    fn new(input: &Arc<dyn ExecutionPlan>) -> Self {
+    fn new(input: &Arc<dyn ExecutionPlan>, withheld: Claims) -> Arc<Self> {
         let mut properties = PlanProperties::clone(input.properties());
-        properties.eq_properties.clear_orderings();
-        Self { input: Arc::clone(input), properties: Arc::new(properties) }
+        match withheld {
+            Claims::Order => properties.eq_properties.clear_orderings(),
+            Claims::All => properties.eq_properties = EquivalenceProperties::new(input.schema()),
+        }
+        Arc::new(Self { input: Arc::clone(input), withheld, properties: Arc::new(properties) })
     }
 }
 
@@ -124,7 +154,7 @@ impl ExecutionPlan for Unordered {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(&children[0])))
+        Ok(Self::new(&children[0], self.withheld))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -4,6 +4,7 @@
 //! A query of one table needs no rule about joins, unions and subqueries, and its logical plan does not have to be looked at a second
 //! time to see that nothing is left to do. A physical plan is put through a rule only if it has what the rule is about.
 
+mod above_totals;
 mod gate;
 
 use std::sync::Arc;
@@ -24,12 +25,16 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
 use crate::scan::{self, OffsetInScan, TotalsInScan};
+use above_totals::AboveTotals;
 use gate::gated;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = Optimizer::new().rules;
     let pushed = rules.iter().position(|rule| rule.name() == "push_down_filter");
+    if let Some(at) = pushed {
+        rules[at] = Arc::new(AboveTotals(Arc::clone(&rules[at])));
+    }
     rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
     rules
 }
