@@ -34,7 +34,8 @@ const BATCHES: usize = 8;
 /// Pairs of rows that a nested-loop join looks at between two turns of others: some hundredths of a second.
 const PAIRS: usize = 1 << 24;
 /// Rows of a right batch at least. One that fits into a batch of 8,192 eleven times is multiplied with left rows before conditions are computed, which
-/// takes several times as long.
+/// takes several times as long. What turns cost: 400 million pairs of 20,000 left rows take 1.15 s in pieces of 840 rows, 0.62 s in whole batches; of
+/// 2,000 left rows, which leave batches whole, nothing.
 const ROWS_MIN: usize = 768;
 
 /// The rule, for behind all others.
