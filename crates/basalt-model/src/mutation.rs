@@ -22,8 +22,10 @@ use crate::cell::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
 use crate::table::TableId;
 use crate::{FAMILY_LEN_MAX, ROW_LEN_MAX};
 
-const ROW_HEADER: usize = 2 + 4 + 4;
-const CELL_HEADER: usize = 1 + 1 + 2 + 4 + 4 + 8;
+/// Bytes of an entry beside its row and its cells.
+pub const ROW_HEADER: usize = 2 + 4 + 4;
+/// Bytes of a cell in an entry beside family, qualifier, value and tags.
+pub const CELL_HEADER: usize = 1 + 1 + 2 + 4 + 4 + 8;
 const VALUE_LEN_AT: usize = 8;
 const TIMESTAMP_AT: usize = 12;
 
@@ -74,6 +76,11 @@ impl WriteBatch {
     /// An empty batch.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty batch with room for mutations whose rows and cells, with their headers, take so many bytes.
+    pub fn with_capacity(rows: usize, size_bytes: usize) -> Self {
+        Self { buf: Vec::with_capacity(size_bytes), rows: Vec::with_capacity(rows) }
     }
 
     /// Number of row mutations.
@@ -361,17 +368,20 @@ impl RowMutation {
     }
 
     /// The row key, sharing the batch's buffer.
+    #[inline]
     pub fn row_bytes(&self) -> Bytes {
         let row_len = u16::from_le_bytes([self.entry[0], self.entry[1]]) as usize;
         self.entry.slice(ROW_HEADER..ROW_HEADER + row_len)
     }
 
     /// Borrowed form.
+    #[inline]
     pub fn borrow(&self) -> RowMutationRef<'_> {
         RowMutationRef { entry: &self.entry }
     }
 
     /// Bytes of the entry, shared.
+    #[inline]
     pub fn entry(&self) -> &Bytes {
         &self.entry
     }
@@ -385,6 +395,7 @@ pub struct RowMutationRef<'a> {
 
 impl<'a> RowMutationRef<'a> {
     /// The row key.
+    #[inline]
     pub fn row(&self) -> &'a [u8] {
         let row_len = u16::from_le_bytes([self.entry[0], self.entry[1]]) as usize;
         &self.entry[ROW_HEADER..ROW_HEADER + row_len]
@@ -396,12 +407,14 @@ impl<'a> RowMutationRef<'a> {
     }
 
     /// The cells in key order, each with the given sequence number.
+    #[inline]
     pub fn cells(&self, seq: Seq) -> Cells<'a> {
         let row = self.row();
         Cells { row, seq, rest: &self.entry[ROW_HEADER + row.len()..] }
     }
 
     /// The encoded entry.
+    #[inline]
     pub fn entry(&self) -> &'a [u8] {
         self.entry
     }
@@ -418,6 +431,7 @@ pub struct Cells<'a> {
 impl<'a> Iterator for Cells<'a> {
     type Item = CellRef<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<CellRef<'a>> {
         if self.rest.is_empty() {
             return None;
@@ -430,6 +444,7 @@ impl<'a> Iterator for Cells<'a> {
     }
 }
 
+#[inline]
 fn parse_cell<'a>(row: &'a [u8], bytes: &'a [u8]) -> Option<(CellRef<'a>, usize)> {
     let header = bytes.get(..CELL_HEADER)?;
     let cell_type = CellType::from_code(header[0])?;

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use basalt_model::{FrozenBatch, RowMutation, Seq, TableId, WriteBatch};
+use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::env::SyncKind;
@@ -29,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::memtable::Memtable;
 use crate::options::Durability;
-use crate::wal::frame::encode_section;
+use crate::wal::frame::{SectionRows, encode_section};
 use crate::wal::writer::{LogWriter, Payload};
 
 /// Bytes of batches in one group, unless a single batch is larger.
@@ -46,14 +47,24 @@ pub(crate) struct Target {
     pub(crate) rows: Range<usize>,
 }
 
+/// Rows of a batch that are in their memtable, and where their bytes are in the batch.
+#[derive(Debug)]
+struct Stretch {
+    target: Target,
+    bytes: Range<usize>,
+    /// The smallest and the largest row.
+    bounds: (Bytes, Bytes),
+}
+
 #[derive(Debug)]
 struct Pending {
     seq_first: Seq,
     seq_last: Seq,
     timestamp: i64,
     durability: Durability,
-    batch: FrozenBatch,
-    targets: Vec<Target>,
+    /// The entries of all rows.
+    bytes: Bytes,
+    stretches: Vec<Stretch>,
 }
 
 /// The order of commits; see [`CommitLine`].
@@ -181,15 +192,26 @@ impl CommitLine {
         let targets = route(&batch)?;
         let seq_first = Seq(sequencer.last_seq + 1);
         let (seqs, seq_last) = assign_seqs(seq_first, &batch.rows);
-        for target in &targets {
-            let rows = target.rows.clone();
-            let entries = rows.map(|i| (seqs.of(i), batch.rows[i].1.clone()));
+        let FrozenBatch { bytes, rows } = batch;
+        let mut rows = rows.into_iter();
+        let mut stretches = Vec::with_capacity(targets.len());
+        let mut start = 0;
+        for target in targets {
+            let own = &rows.as_slice()[..target.rows.len()];
+            let end = start + own.iter().map(|(_, mutation)| mutation.entry().len()).sum::<usize>();
+            let bounds = bounds(own);
+            let entries = target.rows.clone().zip(rows.by_ref());
+            let entries = entries.map(|(i, (_, mutation))| (seqs.of(i), mutation));
             let added = target.memtable.insert(entries);
             self.unflushed_bytes.fetch_add(added, Ordering::Relaxed);
+            stretches.push(Stretch { target, bytes: start..end, bounds });
+            start = end;
         }
+        assert_eq!(start, bytes.len(), "the targets cover the batch in order");
         sequencer.last_seq = seq_last.0;
         sequencer.last_timestamp = timestamp;
-        sequencer.pending.push_back(Pending { seq_first, seq_last, timestamp, durability, batch, targets });
+        let pending = Pending { seq_first, seq_last, timestamp, durability, bytes, stretches };
+        sequencer.pending.push_back(pending);
         Ok(seq_last)
     }
 
@@ -263,10 +285,8 @@ impl CommitLine {
     fn write_group(&self, group: &[Pending]) -> Result<()> {
         let mut log = self.log.lock();
         log.check()?;
-        let payload = self.payload(group);
-        if payload.section_count > 0 {
-            log.append(&payload)?;
-        }
+        let payload = self.payload(group, log.new_payload());
+        log.append(payload)?;
         match group.iter().map(|pending| pending.durability).max() {
             Some(Durability::Fsync) => log.sync(SyncKind::All),
             Some(Durability::Sync) => log.sync(SyncKind::Data),
@@ -274,32 +294,27 @@ impl CommitLine {
         }
     }
 
-    fn payload(&self, group: &[Pending]) -> Payload {
+    fn payload(&self, group: &[Pending], empty: Payload) -> Payload {
         let logged = || group.iter().filter(|pending| pending.durability > Durability::Skip);
         let mut payload = Payload {
             seq_first: logged().next().map_or(Seq(0), |pending| pending.seq_first),
             seq_last: logged().last().map_or(Seq(0), |pending| pending.seq_last),
             timestamp: group.iter().map(|pending| pending.timestamp).max().unwrap_or(0),
-            ..Payload::default()
+            ..empty
         };
-        payload.bytes.reserve(logged().map(|pending| pending.batch.bytes.len() + 128).sum());
-        let mut tables = logged().flat_map(|pending| pending.targets.iter().map(|target| target.table));
+        payload.bytes.reserve(logged().map(|pending| pending.bytes.len() + 128).sum());
+        let mut tables = logged().flat_map(|pending| pending.stretches.iter().map(|of| of.target.table));
         if let Some(first) = tables.next() {
             payload.table = if tables.all(|table| table == first) { first } else { TableId(0) };
         }
         for pending in logged() {
-            let mut start = 0;
-            for target in &pending.targets {
-                let rows = &pending.batch.rows[target.rows.clone()];
-                let keys: Vec<&[u8]> = rows.iter().map(|(_, mutation)| mutation.borrow().row()).collect();
-                let end = start + rows.iter().map(|(_, mutation)| mutation.entry().len()).sum::<usize>();
-                let body = &pending.batch.bytes[start..end];
+            for Stretch { target, bytes, bounds: (first, last) } in &pending.stretches {
+                let rows = SectionRows { count: target.rows.len() as u32, first, last };
+                let body = &pending.bytes[bytes.clone()];
                 let address = (pending.seq_first, target.table, target.region);
-                encode_section(&mut payload.bytes, self.log_id, address, &keys, body);
+                encode_section(&mut payload.bytes, self.log_id, address, rows, body);
                 payload.section_count += 1;
-                start = end;
             }
-            assert_eq!(start, pending.batch.bytes.len(), "the targets cover the batch in order");
         }
         payload
     }
@@ -312,10 +327,11 @@ impl CommitLine {
         let mut failures = Vec::new();
         let mut last = Seq(0);
         for pending in group.into_iter().chain(behind) {
-            let (seqs, _) = assign_seqs(pending.seq_first, &pending.batch.rows);
-            for target in &pending.targets {
+            let rows = pending.rows();
+            let (seqs, _) = assign_seqs(pending.seq_first, &rows);
+            for Stretch { target, .. } in &pending.stretches {
                 for i in target.rows.clone() {
-                    let freed = target.memtable.remove(pending.batch.rows[i].1.row_bytes(), seqs.of(i));
+                    let freed = target.memtable.remove(rows[i].1.borrow().row(), seqs.of(i));
                     self.release(freed);
                 }
             }
@@ -323,6 +339,22 @@ impl CommitLine {
             failures.push((last.0, error.clone()));
         }
         (last, failures)
+    }
+}
+
+impl Pending {
+    /// The rows again, which only the memtables have otherwise.
+    fn rows(&self) -> Vec<(TableId, RowMutation)> {
+        let mut rows = Vec::new();
+        let mut rest = self.bytes.clone();
+        for target in self.stretches.iter().map(|stretch| &stretch.target) {
+            for _ in target.rows.clone() {
+                let (row, len) = RowMutation::decode(&rest).expect("entries of a batch that was frozen");
+                rest = rest.slice(len..);
+                rows.push((target.table, row));
+            }
+        }
+        rows
     }
 }
 
@@ -349,7 +381,7 @@ impl Sequencer {
         let mut bytes = 0;
         let mut group = Vec::new();
         while let Some(next) = self.pending.front() {
-            bytes += next.batch.bytes.len();
+            bytes += next.bytes.len();
             if bytes > GROUP_BYTES_MAX && !group.is_empty() {
                 break;
             }
@@ -376,6 +408,14 @@ impl CommitLine {
         assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
         self.group.lock().resolved = seq.0;
     }
+}
+
+/// The smallest and the largest row.
+fn bounds(rows: &[(TableId, RowMutation)]) -> (Bytes, Bytes) {
+    let row = |i: &usize| rows[*i].1.borrow().row();
+    let smallest = (0..rows.len()).min_by_key(row).expect("a target has rows");
+    let largest = (0..rows.len()).max_by_key(row).expect("a target has rows");
+    (rows[smallest].1.row_bytes(), rows[largest].1.row_bytes())
 }
 
 /// The numbers of a batch's rows.

@@ -8,9 +8,6 @@
 //!
 //! Rule: a sealed memtable gets no new entries, and once its last commit is resolved none leave it either.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use basalt_model::{KeyRange, RowMutation, Seq};
@@ -18,42 +15,22 @@ use bytes::Bytes;
 use parking_lot::RwLock;
 
 mod cursor;
+mod entries;
 mod run;
+
+use entries::{Entries, Entry};
 
 pub(crate) use cursor::{MemtableCursor, block_of};
 pub(crate) use run::{SortedRun, detached};
 
-/// Memory that an entry takes beside its bytes: the map's node and two shared slices.
-const ENTRY_OVERHEAD: u64 = 136;
-
-/// Ordered by row, then from the newest to the oldest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct EntryKey {
-    /// The first bytes of the row, filled up with zeros, as a number: most comparisons end here, without a look at the row,
-    /// which lies somewhere else.
-    head: u64,
-    row: Bytes,
-    seq: Reverse<Seq>,
-}
-
-impl EntryKey {
-    fn new(row: Bytes, seq: Seq) -> Self {
-        let mut head = [0; 8];
-        let len = row.len().min(head.len());
-        head[..len].copy_from_slice(&row[..len]);
-        Self { head: u64::from_be_bytes(head), row, seq: Reverse(seq) }
-    }
-
-    /// Before all entries of the row.
-    fn before(row: Bytes) -> Self {
-        Self::new(row, Seq(u64::MAX))
-    }
-}
+/// Memory that an entry takes beside its bytes, at most: twice its own size, as a chunk may be half empty, and the count of references of
+/// a batch that has no other row.
+const ENTRY_OVERHEAD: u64 = 2 * 48 + 32;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Memtable {
-    entries: RwLock<BTreeMap<EntryKey, RowMutation>>,
+    entries: RwLock<Entries>,
     size_bytes: AtomicU64,
     /// No entry is of an earlier commit; `u64::MAX` while there are none.
     seq_min: AtomicU64,
@@ -76,31 +53,29 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// Adds mutations with their commits.
+    /// Adds mutations with their commits; returns the bytes added.
     pub(crate) fn insert(&self, mutations: impl Iterator<Item = (Seq, RowMutation)>) -> u64 {
         let mut added = 0;
         let mut sorted = Vec::with_capacity(mutations.size_hint().0);
+        let (mut seq_min, mut seq_max) = (Seq(u64::MAX), Seq(0));
         for (seq, mutation) in mutations {
             added += mutation.entry().len() as u64 + ENTRY_OVERHEAD;
-            self.seq_min.fetch_min(seq.0, Relaxed);
-            self.seq_max.fetch_max(seq.0, Relaxed);
-            sorted.push((EntryKey::new(mutation.row_bytes(), seq), mutation));
+            (seq_min, seq_max) = (seq_min.min(seq), seq_max.max(seq));
+            sorted.push(Entry::new(seq, mutation));
         }
-        // Neighbours take the same way through the map.
-        sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        let mut entries = self.entries.write();
-        for (key, mutation) in sorted {
-            let before = entries.insert(key, mutation);
-            assert!(before.is_none(), "two mutations of one row share a sequence number");
-        }
+        self.seq_min.fetch_min(seq_min.0, Relaxed);
+        self.seq_max.fetch_max(seq_max.0, Relaxed);
+        // Neighbours go to the same place.
+        entries::sort(&mut sorted);
+        self.entries.write().insert(sorted);
         self.size_bytes.fetch_add(added, Relaxed);
         added
     }
 
     /// Takes a mutation out again that will never be visible; returns the bytes that are free now.
-    pub(crate) fn remove(&self, row: Bytes, seq: Seq) -> u64 {
-        let removed = self.entries.write().remove(&EntryKey::new(row, seq));
-        let freed = removed.map_or(0, |mutation| mutation.entry().len() as u64 + ENTRY_OVERHEAD);
+    pub(crate) fn remove(&self, row: &[u8], seq: Seq) -> u64 {
+        let removed = self.entries.write().remove(row, seq);
+        let freed = removed.map_or(0, |entry| entry.mutation.entry().len() as u64 + ENTRY_OVERHEAD);
         self.size_bytes.fetch_sub(freed, Relaxed);
         freed
     }
@@ -116,11 +91,7 @@ impl Memtable {
     /// True if there is an entry of the row, of whatever commit.
     pub(crate) fn has_row(&self, row: &[u8]) -> bool {
         let entries = self.entries.read();
-        if entries.is_empty() {
-            return false;
-        }
-        let first = EntryKey::before(Bytes::copy_from_slice(row));
-        entries.range(first..).next().is_some_and(|(key, _)| key.row == row)
+        entries.from(&entries.before(row)).next().is_some_and(|entry| entry.row() == row)
     }
 
     /// Number of row mutations.
@@ -146,7 +117,8 @@ impl Memtable {
     /// True if a cell has tags.
     pub(crate) fn has_tags(&self) -> bool {
         let entries = self.entries.read();
-        entries.values().any(|mutation| mutation.borrow().cells(Seq(0)).any(|cell| !cell.tags.is_empty()))
+        let mut mutations = entries.iter().map(|entry| entry.mutation.borrow());
+        mutations.any(|mutation| mutation.cells(Seq(0)).any(|cell| !cell.tags.is_empty()))
     }
 
     /// The entries of some rows in a memtable of their own. Nobody may write while it is made.
@@ -159,29 +131,27 @@ impl Memtable {
     /// Adds the entries that another memtable has of some rows. Nobody may write to that meanwhile.
     pub(crate) fn take_all(&self, other: &Self, range: &KeyRange) {
         let entries = other.entries.read();
-        let inside = entries.iter().filter(|(key, _)| range.contains(&key.row));
-        self.insert(inside.map(|(key, mutation)| (key.seq.0, mutation.clone())));
+        let inside = entries.iter().filter(|entry| range.contains(entry.row()));
+        self.insert(inside.map(|entry| (entry.seq, entry.mutation.clone())));
     }
 
     /// Some rows, evenly spread over the entries, for cutting a scan into parts.
     pub(crate) fn sample_rows(&self, count: usize) -> Vec<Bytes> {
         let entries = self.entries.read();
         let step = (entries.len() / count.max(1)).max(1);
-        entries.keys().step_by(step).skip(1).map(|key| key.row.clone()).collect()
+        entries.iter().step_by(step).skip(1).map(|entry| entry.mutation.row_bytes()).collect()
     }
 
     /// The last row before `before` (`None`: of all) with a cell of the family that `seq_max` sees.
     fn row_before(&self, before: Option<&[u8]>, family: Option<&[u8]>, seq_max: Seq) -> Option<Bytes> {
-        let end = before.map_or(Bound::Unbounded, |before| {
-            Bound::Excluded(EntryKey::before(Bytes::copy_from_slice(before)))
-        });
         let entries = self.entries.read();
-        let shows = |seq: Seq, mutation: &RowMutation| {
-            let mut cells = mutation.borrow().cells(seq);
-            seq <= seq_max && cells.any(|cell| family.is_none_or(|family| family == cell.family))
+        let shows = |entry: &&Entry| {
+            let mut cells = entry.mutation.borrow().cells(entry.seq);
+            entry.seq <= seq_max && cells.any(|cell| family.is_none_or(|family| family == cell.family))
         };
-        let mut behind = entries.range((Bound::Unbounded, end)).rev();
-        behind.find(|(key, mutation)| shows(key.seq.0, mutation)).map(|(key, _)| key.row.clone())
+        let end = before.map(|row| entries.before(row));
+        let found = entries.back_from(end.as_ref()).find(shows);
+        found.map(|entry| entry.mutation.row_bytes())
     }
 
     /// Up to `rows_max` rows from `from` on and below `end`, each with all its entries that `seq_max` sees,
@@ -189,35 +159,30 @@ impl Memtable {
     /// up references.
     fn copy_rows(
         &self,
-        from: Bound<&Bytes>,
+        from: &[u8],
         end: Option<&[u8]>,
         seq_max: Seq,
         rows_max: usize,
         out: &mut Vec<(Seq, RowMutation)>,
     ) -> Option<Bytes> {
-        let start = match from {
-            Bound::Included(row) => Bound::Included(EntryKey::before(row.clone())),
-            Bound::Excluded(row) => Bound::Excluded(EntryKey::new(row.clone(), Seq(0))),
-            Bound::Unbounded => Bound::Unbounded,
-        };
         let entries = self.entries.read();
         let mut rows = 0;
         let mut bytes = 0;
-        let mut last: Option<&Bytes> = None;
-        for (key, mutation) in entries.range((start, Bound::Unbounded)) {
-            if last != Some(&key.row) {
-                if end.is_some_and(|end| key.row >= end) {
+        let mut last: Option<&[u8]> = None;
+        for entry in entries.from(&entries.before(from)) {
+            if last != Some(entry.row()) {
+                if end.is_some_and(|end| entry.row() >= end) {
                     return None;
                 }
                 if rows == rows_max || bytes > CHUNK_BYTES {
-                    return Some(key.row.clone());
+                    return Some(entry.mutation.row_bytes());
                 }
                 rows += 1;
-                last = Some(&key.row);
+                last = Some(entry.row());
             }
-            if key.seq.0 <= seq_max {
-                bytes += mutation.entry().len();
-                out.push((key.seq.0, mutation.clone()));
+            if entry.seq <= seq_max {
+                bytes += entry.mutation.entry().len();
+                out.push((entry.seq, entry.mutation.clone()));
             }
         }
         None

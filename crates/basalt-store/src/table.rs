@@ -75,7 +75,7 @@ impl Database {
             })?;
             return Ok(changed.0);
         }
-        let mut batch = WriteBatch::new();
+        let mut batch = batch_for(plan.iter().map(|(_, change)| change));
         let mut descriptor: Option<(TableId, Arc<TableDescriptor>)> = None;
         for (table, change) in &plan {
             if descriptor.as_ref().is_none_or(|(known, _)| known != table) {
@@ -85,6 +85,17 @@ impl Database {
             change.write_blind(descriptor, *table, &mut batch)?;
         }
         self.write(batch, durability)
+    }
+
+    /// Adds what a put or a delete writes to a batch, for [`Database::write`]. False if that depends on what the row holds, as it does
+    /// with increments and appends: [`Database::mutate`] looks there.
+    pub fn add_blind(&self, table: TableId, mutation: &Mutation, batch: &mut WriteBatch) -> Result<bool> {
+        let change = Change::of(mutation)?;
+        if change.needs_row() {
+            return Ok(false);
+        }
+        change.write_blind(&*self.table_by_id(table)?, table, batch)?;
+        Ok(true)
     }
 }
 
@@ -191,7 +202,7 @@ impl Table {
         let mutations: Vec<Mutation> = mutations.into_iter().map(Into::into).collect();
         let changes = changes_of_one_row(&mutations)?;
         if !changes.iter().any(Change::needs_row) {
-            let mut batch = WriteBatch::new();
+            let mut batch = batch_for(changes.iter());
             let descriptor = self.descriptor()?;
             for change in &changes {
                 change.write_blind(&descriptor, self.id, &mut batch)?;
@@ -247,6 +258,12 @@ impl Table {
     pub fn major_compact(&self) -> Result<()> {
         self.db.compact(Some(self.id), true)
     }
+}
+
+/// An empty batch with room for changes.
+fn batch_for<'a>(changes: impl ExactSizeIterator<Item = &'a Change<'a>>) -> WriteBatch {
+    let rows = changes.len();
+    WriteBatch::with_capacity(rows, changes.map(Change::size_bytes).sum())
 }
 
 fn changes_of_one_row(mutations: &[Mutation]) -> Result<Vec<Change<'_>>> {

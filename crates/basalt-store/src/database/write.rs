@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::CellRun;
-use basalt_model::{FrozenBatch, Seq, TableDescriptor, TableId, WriteBatch};
+use basalt_model::{FrozenBatch, RowMutationRef, Seq, TableDescriptor, TableId, WriteBatch};
 
 use super::{Database, Shared};
 use crate::commit::{BATCH_BYTES_MAX, Target};
@@ -25,6 +25,48 @@ impl Database {
             return Ok(shared.commit.visible());
         }
         shared.check_batch(&batch, &shared.version())?;
+        self.write_checked(batch, durability)
+    }
+
+    /// As [`Database::write`], but what makes a batch be refused costs only the rows that are at fault: the others are then written one by one.
+    /// Gives the rows that were not written, by their numbers in the batch.
+    pub fn write_rows(&self, batch: WriteBatch, durability: Durability) -> Vec<(usize, Error)> {
+        let shared = self.shared();
+        let rows = batch.len();
+        let all = |error: Error| (0..rows).map(|row| (row, error.clone())).collect();
+        if rows == 0 {
+            return Vec::new();
+        }
+        if let Err(error) = shared.check_writable() {
+            return all(error);
+        }
+        let version = shared.version();
+        let alone = |error: &Error| rows > 1 && !error.retryable();
+        match shared.check_batch(&batch, &version) {
+            Err(error) if alone(&error) => return self.write_one_by_one(&batch, durability),
+            Err(error) => return all(error),
+            Ok(()) => {}
+        }
+        // Nothing but an index has still something to say about a row.
+        let copy = (!version.indexes.is_empty()).then(|| batch.clone());
+        match (self.write_checked(batch, durability), copy) {
+            (Ok(_), _) => Vec::new(),
+            (Err(error), Some(copy)) if alone(&error) => self.write_one_by_one(&copy, durability),
+            (Err(error), _) => all(error),
+        }
+    }
+
+    fn write_one_by_one(&self, batch: &WriteBatch, durability: Durability) -> Vec<(usize, Error)> {
+        let write = |(table, row): (TableId, RowMutationRef<'_>)| {
+            let mut alone = WriteBatch::with_capacity(1, row.entry().len());
+            alone.push(table, row);
+            self.write(alone, durability)
+        };
+        batch.iter().enumerate().filter_map(|(i, row)| Some((i, write(row).err()?))).collect()
+    }
+
+    fn write_checked(&self, batch: WriteBatch, durability: Durability) -> Result<Seq> {
+        let shared = self.shared();
         let fill = shared.admit()?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
         let ticket = {

@@ -4,7 +4,6 @@
 //! The first chunk after a seek is small, so that a lookup of one row copies little; later ones grow.
 
 use std::collections::VecDeque;
-use std::ops::Bound;
 use std::sync::Arc;
 
 use basalt_hfile::{CellBlock, CellRun, CellSlot, RowFronts};
@@ -56,8 +55,7 @@ impl CellSource for MemtableCursor {
             }
             let Some(row) = self.next_row.take() else { return Ok(None) };
             self.entries.clear();
-            let from = Bound::Included(&row);
-            self.next_row = self.memtable.copy_rows(from, end, self.seq_max, self.rows, &mut self.entries);
+            self.next_row = self.memtable.copy_rows(&row, end, self.seq_max, self.rows, &mut self.entries);
             self.rows = (self.rows * 4).min(ROWS_MAX);
             build_runs(&self.entries, self.family.as_deref(), &mut self.ready);
         }

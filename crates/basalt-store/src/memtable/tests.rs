@@ -104,7 +104,7 @@ fn what_is_taken_out_leaves_neither_cells_nor_bytes() {
     let memtable = sample();
     let before = memtable.size_bytes();
     let added = memtable.insert([(Seq(4), mutation("b", &[("f", "x", 2, "oops")]))].into_iter());
-    assert_eq!(memtable.remove(Bytes::from_static(b"b"), Seq(4)), added);
+    assert_eq!(memtable.remove(b"b", Seq(4)), added);
     assert_eq!(memtable.size_bytes(), before);
     assert_eq!(read(&memtable, None, "b", None, 9), ["b/x=b1@2"]);
 }

@@ -2,7 +2,7 @@
 //! From a mutation to the cells that are written.
 
 use basalt_model::escape::Escaped;
-use basalt_model::mutation::RowBuilder;
+use basalt_model::mutation::{CELL_HEADER, ROW_HEADER, RowBuilder};
 use basalt_model::operation::DeletePart;
 use basalt_model::operation::{NewCell, TimeRange};
 use basalt_model::{
@@ -53,6 +53,15 @@ impl<'a> Change<'a> {
 
     pub(super) fn row(&self) -> &'a [u8] {
         self.mutation.row()
+    }
+
+    /// Bytes that it will take of a batch, about.
+    pub(super) fn size_bytes(&self) -> usize {
+        let cells = match self.mutation {
+            Mutation::Put(put) => put.cells.iter().map(size_of_cell).sum(),
+            _ => 0,
+        };
+        ROW_HEADER + self.row().len() + cells
     }
 
     /// Puts without a timestamp of their own must not be hidden by a cell that was just seen.
@@ -161,6 +170,10 @@ fn new_cell_ref<'a>(row: &'a [u8], new: &'a NewCell) -> CellRef<'a> {
         seq: Seq(0),
         tags: b"",
     }
+}
+
+fn size_of_cell(cell: &NewCell) -> usize {
+    CELL_HEADER + cell.family.len() + cell.qualifier.len() + cell.value.len()
 }
 
 fn negative_timestamp(mutation: &Mutation) -> Option<i64> {

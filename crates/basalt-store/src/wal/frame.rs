@@ -152,23 +152,30 @@ impl FrameHeader {
     }
 }
 
-/// Appends the section of `rows`, whose entries are exactly `body`.
+/// The rows of a section: how many, the smallest and the largest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SectionRows<'a> {
+    pub(crate) count: u32,
+    pub(crate) first: &'a [u8],
+    pub(crate) last: &'a [u8],
+}
+
+/// Appends the section of rows whose entries are exactly `body`.
 pub(crate) fn encode_section(
     out: &mut Vec<u8>,
     log_id: u64,
     (seq, table, region): (Seq, TableId, RegionId),
-    rows: &[&[u8]],
+    SectionRows { count, first, last }: SectionRows<'_>,
     body: &[u8],
 ) {
-    let first = rows.iter().min().expect("a section has rows");
-    let last = rows.iter().max().expect("a section has rows");
+    assert!(count > 0 && first <= last, "a section has rows");
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&crc32c::crc32c(body).to_le_bytes());
     out.extend_from_slice(&seq.0.to_le_bytes());
     out.extend_from_slice(&table.0.to_le_bytes());
     out.extend_from_slice(&region.0.to_le_bytes());
-    out.extend_from_slice(&(rows.len() as u32).to_le_bytes());
+    out.extend_from_slice(&count.to_le_bytes());
     out.extend_from_slice(&(body.len() as u32).to_le_bytes());
     out.extend_from_slice(&(first.len() as u16).to_le_bytes());
     out.extend_from_slice(&(last.len() as u16).to_le_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use basalt_model::{Seq, TableId, WriteBatch};
 
-use super::frame::{self, FRAME_HEADER, SEGMENT_HEADER, Section};
+use super::frame::{self, FRAME_HEADER, SEGMENT_HEADER, Section, SectionRows};
 use super::recover::{LogReader, Progress, Replay};
 use super::writer::{LogWriter, Payload};
 use crate::env::sim::SimStorage;
@@ -101,7 +101,7 @@ pub(crate) fn segment() -> Vec<u8> {
     env.storage.create_dir(&Path::new(ROOT).join(layout::WAL_DIR)).expect("the file system is in memory");
     let mut writer = LogWriter::new(env, ROOT.into(), LOG_ID, 1 << 20, Vec::new(), 1);
     for seq in 1..=3 {
-        writer.append(&payload(seq)).expect("nothing fails");
+        writer.append(payload(seq)).expect("nothing fails");
         writer.sync(SyncKind::Data).expect("nothing fails");
     }
     writer.mark();
@@ -117,7 +117,8 @@ pub(super) fn payload(seq: u64) -> Payload {
         builder.finish();
     }
     let batch = batch.freeze();
-    let keys: Vec<_> = batch.rows.iter().map(|(_, row)| row.borrow().row()).collect();
+    let row = |i: usize| batch.rows[i].1.borrow().row();
+    let rows = SectionRows { count: 2, first: row(0), last: row(1) };
     let mut payload = Payload {
         section_count: 1,
         seq_first: Seq(seq),
@@ -126,6 +127,6 @@ pub(super) fn payload(seq: u64) -> Payload {
         ..Payload::default()
     };
     let of = (Seq(seq), TableId(5), RegionId(6));
-    frame::encode_section(&mut payload.bytes, LOG_ID, of, &keys, &batch.bytes);
+    frame::encode_section(&mut payload.bytes, LOG_ID, of, rows, &batch.bytes);
     payload
 }

@@ -62,7 +62,7 @@ fn three_frames(closed: bool) -> (Log, Vec<u8>) {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(1 << 20);
     for seq in 1..=3 {
-        writer.append(&payload(seq)).unwrap();
+        writer.append(payload(seq)).unwrap();
         writer.sync(SyncKind::Data).unwrap();
     }
     if closed {
@@ -77,7 +77,7 @@ fn what_was_written_is_read_back_over_segments() {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(300);
     for seq in 1..=20 {
-        writer.append(&payload(seq)).unwrap();
+        writer.append(payload(seq)).unwrap();
     }
     writer.sync(SyncKind::Data).unwrap();
     let (seqs, found) = log.read(false).unwrap();
@@ -147,8 +147,8 @@ fn damage_in_the_middle_names_the_rows_and_can_be_skipped() {
 fn damage_before_a_later_segment_is_never_a_torn_tail() {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(1);
-    writer.append(&payload(1)).unwrap();
-    writer.append(&payload(2)).unwrap();
+    writer.append(payload(1)).unwrap();
+    writer.append(payload(2)).unwrap();
     let bytes = log.storage.read(&Log::segment(1)).unwrap();
     log.storage.overwrite(&Log::segment(1), bytes[..bytes.len() - 1].to_vec()).unwrap();
     assert!(matches!(log.read(false), Err(Error::Corrupt(_))));
@@ -163,7 +163,7 @@ fn unsynced_frames_may_vanish_out_of_order_without_alarm() {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(1 << 20);
     for seq in 1..=3 {
-        writer.append(&payload(seq)).unwrap();
+        writer.append(payload(seq)).unwrap();
     }
     let mut bytes = log.storage.read(&Log::segment(1)).unwrap();
     let frame = (bytes.len() - SEGMENT_HEADER) / 3;
@@ -178,11 +178,11 @@ fn unsynced_frames_may_vanish_out_of_order_without_alarm() {
 fn a_partial_frame_is_cut_off_and_the_log_goes_on() {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(1 << 20);
-    writer.append(&payload(1)).unwrap();
+    writer.append(payload(1)).unwrap();
     log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::ShortWrite }));
-    assert!(matches!(writer.append(&payload(2)), Err(Error::OutOfSpace { .. })));
+    assert!(matches!(writer.append(payload(2)), Err(Error::OutOfSpace { .. })));
     log.storage.set_faults(None);
-    writer.append(&payload(3)).unwrap();
+    writer.append(payload(3)).unwrap();
     writer.sync(SyncKind::Data).unwrap();
     assert_eq!(log.read(false).unwrap().0, [1, 3]);
 }
@@ -191,11 +191,11 @@ fn a_partial_frame_is_cut_off_and_the_log_goes_on() {
 fn after_a_failed_sync_the_log_takes_nothing_more() {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(1 << 20);
-    writer.append(&payload(1)).unwrap();
+    writer.append(payload(1)).unwrap();
     log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::LostSync }));
     assert!(matches!(writer.sync(SyncKind::Data), Err(Error::LogFailed { .. })));
     log.storage.set_faults(None);
-    assert!(matches!(writer.append(&payload(2)), Err(Error::LogFailed { .. })));
+    assert!(matches!(writer.append(payload(2)), Err(Error::LogFailed { .. })));
     assert!(matches!(writer.sync(SyncKind::Data), Err(Error::LogFailed { .. })));
 }
 
@@ -204,9 +204,9 @@ fn what_recovery_read_stays_although_a_failed_sync_gave_it_up() {
     for seed in 1..=50 {
         let log = Log::new(SimStorage::new(seed));
         let mut writer = log.writer(1 << 20);
-        writer.append(&payload(1)).unwrap();
+        writer.append(payload(1)).unwrap();
         writer.sync(SyncKind::Data).unwrap();
-        writer.append(&payload(2)).unwrap();
+        writer.append(payload(2)).unwrap();
         log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::LostSync }));
         writer.sync(SyncKind::Data).unwrap_err();
         log.storage.set_faults(None);
@@ -243,7 +243,7 @@ fn many_frames_and_a_damaged_one(synced: bool) -> (Log, u64) {
     let log = Log::new(SimStorage::new(1));
     let mut writer = log.writer(64 << 20);
     for seq in 1..=FRAMES {
-        writer.append(&payload(seq)).unwrap();
+        writer.append(payload(seq)).unwrap();
     }
     if synced {
         writer.sync(SyncKind::Data).unwrap();

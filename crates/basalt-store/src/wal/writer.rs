@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use basalt_model::{Seq, TableId};
 
-use super::frame::{FrameHeader, SEGMENT_HEADER, encode_segment_header};
+use super::frame::{FRAME_HEADER, FrameHeader, SEGMENT_HEADER, encode_segment_header};
 use crate::env::{Env, StorageFile, SyncKind};
 use crate::error::{Error, Result};
 use crate::layout;
@@ -25,6 +25,7 @@ pub(crate) struct SegmentEntry {
 /// What a frame is made of: sections, and which commits they hold.
 #[derive(Debug)]
 pub(crate) struct Payload {
+    /// Room for the frame's header, and the sections.
     pub(crate) bytes: Vec<u8>,
     pub(crate) section_count: u32,
     pub(crate) seq_first: Seq,
@@ -36,7 +37,16 @@ pub(crate) struct Payload {
 
 impl Default for Payload {
     fn default() -> Self {
-        let (bytes, seq) = (Vec::new(), Seq(0));
+        Self::within(Vec::new())
+    }
+}
+
+impl Payload {
+    /// Without sections, in the memory of this buffer.
+    fn within(mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        bytes.resize(FRAME_HEADER, 0);
+        let seq = Seq(0);
         Self { bytes, section_count: 0, seq_first: seq, seq_last: seq, timestamp: 0, table: TableId(0) }
     }
 }
@@ -67,8 +77,12 @@ pub(crate) struct LogWriter {
     next_segment: u64,
     failed: Option<Arc<io::Error>>,
     size_bytes: Arc<AtomicU64>,
-    buffer: Vec<u8>,
+    /// Memory for the next frame.
+    spare: Vec<u8>,
 }
+
+/// Memory that is kept from one frame to the next, at most: new memory has to be cleared by the operating system.
+const SPARE_BYTES_MAX: usize = 4 << 20;
 
 impl LogWriter {
     /// Goes on behind `finished` segments; creates nothing before the first frame.
@@ -81,19 +95,8 @@ impl LogWriter {
         next_segment: u64,
     ) -> Self {
         let size_bytes = Arc::new(AtomicU64::new(finished.iter().map(|segment| segment.size_bytes).sum()));
-        let (open, failed, buffer) = (None, None, Vec::new());
-        Self {
-            env,
-            root,
-            log_id,
-            segment_bytes_max,
-            finished,
-            open,
-            next_segment,
-            failed,
-            size_bytes,
-            buffer,
-        }
+        let (open, failed, spare) = (None, None, Vec::new());
+        Self { env, root, log_id, segment_bytes_max, finished, open, next_segment, failed, size_bytes, spare }
     }
 
     /// An error if the log has failed (rule 3).
@@ -127,10 +130,25 @@ impl LogWriter {
         self.open.as_ref().is_some_and(|open| open.unsynced)
     }
 
-    /// Appends one frame (rule 1).
-    pub(crate) fn append(&mut self, payload: &Payload) -> Result<()> {
+    /// A frame without sections yet, for [`Self::append`].
+    pub(crate) fn new_payload(&mut self) -> Payload {
+        Payload::within(std::mem::take(&mut self.spare))
+    }
+
+    /// Appends one frame (rule 1), if it has sections.
+    pub(crate) fn append(&mut self, mut payload: Payload) -> Result<()> {
         self.check()?;
-        assert!(payload.section_count > 0 && payload.seq_first <= payload.seq_last);
+        if payload.section_count > 0 {
+            self.append_sections(&mut payload)?;
+        }
+        if payload.bytes.capacity() <= SPARE_BYTES_MAX {
+            self.spare = payload.bytes;
+        }
+        Ok(())
+    }
+
+    fn append_sections(&mut self, payload: &mut Payload) -> Result<()> {
+        assert!(payload.seq_first <= payload.seq_last);
         if self.open.as_ref().is_some_and(|open| open.end >= self.segment_bytes_max) {
             self.finish_segment()?;
         }
@@ -144,31 +162,30 @@ impl LogWriter {
         Ok(())
     }
 
-    fn append_frame(&mut self, payload: &Payload) -> Result<()> {
+    fn append_frame(&mut self, payload: &mut Payload) -> Result<()> {
         let open = self.open.as_mut().expect("the caller opened a segment");
         let header = FrameHeader {
             segment: open.number,
             offset: open.end,
             durable_end: open.durable_end,
-            payload_len: u32::try_from(payload.bytes.len()).expect("groups are bounded far below 4 GiB"),
+            payload_len: u32::try_from(payload.bytes.len() - FRAME_HEADER)
+                .expect("groups are bounded far below 4 GiB"),
             section_count: payload.section_count,
             seq_first: payload.seq_first,
             seq_last: payload.seq_last,
             timestamp: payload.timestamp,
             table: payload.table,
         };
-        self.buffer.clear();
-        self.buffer.extend_from_slice(&header.encode(self.log_id));
-        self.buffer.extend_from_slice(&payload.bytes);
-        if let Err(error) = open.file.append(&self.buffer) {
+        payload.bytes[..FRAME_HEADER].copy_from_slice(&header.encode(self.log_id));
+        if let Err(error) = open.file.append(&payload.bytes) {
             let path = layout::segment_path(&self.root, open.number);
             if let Err(cut) = open.file.truncate(open.end) {
                 self.failed = Some(Arc::new(cut));
             }
             return Err(Error::io("write", &path)(error));
         }
-        open.end += self.buffer.len() as u64;
-        self.size_bytes.fetch_add(self.buffer.len() as u64, Relaxed);
+        open.end += payload.bytes.len() as u64;
+        self.size_bytes.fetch_add(payload.bytes.len() as u64, Relaxed);
         Ok(())
     }
 
@@ -194,8 +211,8 @@ impl LogWriter {
             return;
         }
         let seq = open.seq_last;
-        let payload = Payload { seq_first: seq, seq_last: seq, ..Payload::default() };
-        let marked = self.append_frame(&payload).is_ok();
+        let mut payload = Payload { seq_first: seq, seq_last: seq, ..Payload::default() };
+        let marked = self.append_frame(&mut payload).is_ok();
         if let Some(open) = &mut self.open {
             open.marked = marked;
         }
