@@ -8,6 +8,10 @@ use basalt_server::{Server, ServerOptions};
 use basalt_store::{Database, OpenOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let value = |name: &str| {

@@ -11,7 +11,7 @@
 //! Row `r1`, `f:q` at 1000, put of `v1`:
 //! `0000001a 00000010 00000002 0002 7231 01 66 71 00000000000003e8 04 7631`
 
-use basalt_model::{CellRef, CellType, LATEST_TIMESTAMP};
+use basalt_model::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::exception::Exception;
@@ -48,68 +48,101 @@ impl WireCell {
 /// Takes the cells of a request's block off in their order.
 #[derive(Debug, Clone, Default)]
 pub struct CellReader {
-    rest: Bytes,
+    block: Bytes,
+    /// Where the next cell begins.
+    at: usize,
 }
 
 impl CellReader {
     /// Of a block that is not compressed.
     pub fn new(block: Bytes) -> Self {
-        Self { rest: block }
+        Self { block, at: 0 }
+    }
+
+    /// Bytes that were not taken yet.
+    pub fn remaining(&self) -> usize {
+        self.block.len() - self.at
     }
 
     /// The next `count` cells; an exception if the block has fewer or one of them is damaged.
     pub fn take(&mut self, count: usize) -> Result<Vec<WireCell>, Exception> {
         // A cell takes at least its lengths: the count of a liar allocates nothing.
-        let mut cells = Vec::with_capacity(count.min(self.rest.len() / (12 + KEY_FIXED) + 1));
+        let mut cells = Vec::with_capacity(count.min(self.remaining() / (12 + KEY_FIXED) + 1));
         for _ in 0..count {
-            cells.push(self.next_cell()?);
+            let (cell, end) = cell_at(&self.block, self.at)?;
+            let part = |part| self.block.slice_ref(part);
+            cells.push(WireCell {
+                row: part(cell.row),
+                family: part(cell.family),
+                qualifier: part(cell.qualifier),
+                timestamp: cell.timestamp,
+                cell_type: cell.cell_type,
+                value: part(cell.value),
+                tags: part(cell.tags),
+            });
+            self.at = end;
         }
         Ok(cells)
     }
 
-    fn next_cell(&mut self) -> Result<WireCell, Exception> {
-        let truncated = || Exception::refused("the cell block ends before its last cell");
-        let mut cell = take_prefixed(&mut self.rest).ok_or_else(truncated)?;
-        decode_cell(&mut cell).ok_or_else(|| {
-            Exception::refused("a cell of the request cannot be read: its lengths or its type are wrong")
-        })
+    /// The next cell, borrowed from the block.
+    pub(crate) fn next_cell(&mut self) -> Result<CellRef<'_>, Exception> {
+        let (cell, end) = cell_at(&self.block, self.at)?;
+        self.at = end;
+        Ok(cell)
+    }
+
+    /// Where the reader stands, for [`Self::return_to`].
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Stands again where it stood.
+    pub(crate) fn return_to(&mut self, position: usize) {
+        debug_assert!(position <= self.block.len());
+        self.at = position;
     }
 }
 
-fn take_prefixed(rest: &mut Bytes) -> Option<Bytes> {
-    let len = usize::try_from(rest.try_get_i32().ok()?).ok()?;
-    (len <= rest.len()).then(|| rest.split_to(len))
+/// The cell that begins at `at`, and where it ends.
+fn cell_at(block: &[u8], at: usize) -> Result<(CellRef<'_>, usize), Exception> {
+    let cell = prefixed(&block[at..])
+        .ok_or_else(|| Exception::refused("the cell block ends before its last cell"))?;
+    let end = at + 4 + cell.len();
+    parse_cell(cell).map(|cell| (cell, end)).ok_or_else(|| {
+        Exception::refused("a cell of the request cannot be read: its lengths or its type are wrong")
+    })
 }
 
-fn decode_cell(cell: &mut Bytes) -> Option<WireCell> {
-    let key_len = usize::try_from(cell.try_get_i32().ok()?).ok()?;
-    let value_len = usize::try_from(cell.try_get_i32().ok()?).ok()?;
-    if key_len < KEY_FIXED || key_len.checked_add(value_len)? > cell.len() {
+/// What the length at the front of `bytes` says, without it.
+fn prefixed(bytes: &[u8]) -> Option<&[u8]> {
+    let (len, rest) = bytes.split_first_chunk()?;
+    rest.get(..usize::try_from(i32::from_be_bytes(*len)).ok()?)
+}
+
+/// A cell, its length left out.
+fn parse_cell(cell: &[u8]) -> Option<CellRef<'_>> {
+    let (mut lens, rest) = cell.split_at_checked(8)?;
+    let key_len = usize::try_from(lens.get_i32()).ok()?;
+    let value_len = usize::try_from(lens.get_i32()).ok()?;
+    if key_len < KEY_FIXED {
         return None;
     }
-    let mut key = cell.split_to(key_len);
-    let value = cell.split_to(value_len);
-    let row_len = usize::try_from(key.get_i16()).ok()?;
-    if row_len + KEY_FIXED - 2 > key.len() {
-        return None;
-    }
-    let row = key.split_to(row_len);
-    let family_len = usize::from(key.get_u8());
-    if family_len + 9 > key.len() {
-        return None;
-    }
-    let family = key.split_to(family_len);
-    let qualifier = key.split_to(key.len() - 9);
-    let timestamp = key.get_i64();
-    let cell_type = CellType::from_code(key.get_u8())?;
-    let tags = match cell.is_empty() {
-        true => Bytes::new(),
-        false => {
-            let len = usize::from(cell.try_get_u16().ok()?);
-            (len == cell.len()).then(|| cell.split_to(len))?
+    let (key, rest) = rest.split_at_checked(key_len)?;
+    let (value, mut tags) = rest.split_at_checked(value_len)?;
+    let (row_len, key) = key.split_first_chunk()?;
+    let (row, key) = key.split_at_checked(usize::try_from(i16::from_be_bytes(*row_len)).ok()?)?;
+    let (&family_len, key) = key.split_first()?;
+    let (family, key) = key.split_at_checked(family_len.into())?;
+    let (qualifier, mut end) = key.split_at_checked(key.len().checked_sub(9)?)?;
+    let (timestamp, cell_type) = (end.get_i64(), CellType::from_code(end.get_u8())?);
+    if !tags.is_empty() {
+        let len = usize::from(tags.try_get_u16().ok()?);
+        if len != tags.len() {
+            return None;
         }
-    };
-    Some(WireCell { row, family, qualifier, timestamp, cell_type, value, tags })
+    }
+    Some(CellRef { row, family, qualifier, timestamp, cell_type, value, seq: Seq(0), tags })
 }
 
 /// Appends a cell without its tags.

@@ -7,6 +7,7 @@
 
 mod seeds;
 
+use basalt_model::{LATEST_TIMESTAMP, Mutation, TableId, WriteBatch};
 use bytes::{Buf, Bytes};
 use prost::Message;
 
@@ -63,7 +64,7 @@ fn request(data: &[u8]) {
             }
         }
         "Multi" => {
-            parts(param.clone());
+            parts(param.clone(), cells.clone());
             if let Some(request) = decoded::<pb::MultiRequest>(param) {
                 actions(request, &mut cells);
             }
@@ -78,15 +79,42 @@ fn request(data: &[u8]) {
     }
 }
 
-/// A get that is taken apart says the same as its message.
-fn parts(param: Bytes) {
+/// A get or a put that is taken apart says the same as its message.
+fn parts(param: Bytes, mut cells: CellReader) {
     let Ok(taken) = multi::Multi::decode(param) else { return };
     for action in taken.regions.iter().flat_map(|region| &region.actions) {
-        let Some(parts) = multi::GetParts::of_action(action) else { continue };
         let Ok(whole) = pb::Action::decode(action.clone()) else { continue };
-        assert_eq!(whole.index, parts.index);
-        assert_eq!(whole.get.map(|get| get.row).as_deref(), Some(parts.row));
+        if let Some(parts) = multi::GetParts::of_action(action) {
+            assert_eq!(whole.index, parts.index);
+            assert_eq!(whole.get.map(|get| get.row).as_deref(), Some(parts.row));
+        } else if let Some(parts) = multi::PutParts::of_action(action) {
+            put(&parts, &whole, &mut cells);
+        } else if let Some(message) = whole.mutation {
+            let _ = mutation::change(message, &mut cells);
+        }
     }
+}
+
+fn put(parts: &multi::PutParts<'_>, whole: &pb::Action, cells: &mut CellReader) {
+    assert_eq!(whole.index, parts.index);
+    let message = whole.mutation.clone().expect("a put is a mutation");
+    let (mut own, mut batch) = (cells.clone(), WriteBatch::new());
+    let change = mutation::change(message, cells);
+    if !parts.write(&mut own, TableId(1), &mut batch) {
+        assert!(batch.is_empty());
+        return;
+    }
+    let change = change.expect("a put that could be written");
+    assert_eq!((own.remaining(), parts.durability), (cells.remaining(), change.durability));
+    let Mutation::Put(put) = change.mutation else { panic!("another mutation than a put") };
+    let mut expected = WriteBatch::new();
+    let mut row = expected.row(TableId(1), put.row()).expect("a row key");
+    for cell in &put.cells {
+        let timestamp = cell.timestamp.unwrap_or(LATEST_TIMESTAMP);
+        row.put(&cell.family, &cell.qualifier, timestamp, &cell.value).expect("a cell");
+    }
+    row.finish();
+    assert_eq!(batch, expected);
 }
 
 fn decoded<M: Message + Default>(param: Bytes) -> Option<M> {

@@ -19,6 +19,10 @@ use prost::encoding::{
 use crate::exception::Exception;
 use crate::pb;
 
+mod put;
+
+pub use put::PutParts;
+
 /// A call of many actions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Multi {
@@ -93,11 +97,7 @@ impl<'a> GetParts<'a> {
     /// The parts, if the fields lie as HBase's clients write them; else the action has to be decoded.
     pub fn of_action(action: &'a [u8]) -> Option<Self> {
         let mut rest = action;
-        let mut index = None;
-        if rest.first() == Some(&0x08) {
-            rest.advance(1);
-            index = Some(u32::try_from(decode_varint(&mut rest).ok()?).ok()?);
-        }
+        let index = index(&mut rest)?;
         let get = field(&mut rest, 0x1a).filter(|_| rest.is_empty())?;
         let mut options = get;
         let row = field(&mut options, 0x0a)?;
@@ -115,6 +115,15 @@ fn may_have_field(mut message: &[u8], number: u32) -> bool {
         }
     }
     false
+}
+
+/// The number of an action, if it has one; `None` if it cannot be read.
+fn index(action: &mut &[u8]) -> Option<Option<u32>> {
+    if action.first() != Some(&0x08) {
+        return Some(None);
+    }
+    action.advance(1);
+    u32::try_from(decode_varint(action).ok()?).ok().map(Some)
 }
 
 /// The bytes of the field with this key, if it is the next one.

@@ -77,7 +77,7 @@ pub fn change(message: pb::MutationProto, cells: &mut CellReader) -> Result<Chan
             Mutation::Append(append)
         }
     };
-    Ok(Change { mutation, durability: durability(&message.durability), return_results, nonce })
+    Ok(Change { mutation, durability: durability(message.durability), return_results, nonce })
 }
 
 /// Cells of a change in the block of its request.
@@ -114,8 +114,9 @@ fn given_value(message: Option<pb::Comparator>) -> Result<Bytes, Exception> {
     }
 }
 
-fn durability(number: &Option<i32>) -> Option<Durability> {
-    match pb::mutation_proto::Durability::try_from((*number)?).ok()? {
+/// The durability of this number, if it is one that a client asks for.
+pub(crate) fn durability(number: Option<i32>) -> Option<Durability> {
+    match pb::mutation_proto::Durability::try_from(number?).ok()? {
         pb::mutation_proto::Durability::SkipWal => Some(Durability::Skip),
         pb::mutation_proto::Durability::AsyncWal => Some(Durability::Async),
         pb::mutation_proto::Durability::SyncWal => Some(Durability::Sync),

@@ -4,19 +4,21 @@
 //! The cells of all actions lie one after the other in the request's block: whatever fails, the cells of what failed are
 //! taken off, or those of the next action would be taken for them.
 //!
-//! Puts and deletes that follow each other are committed as one batch: one turn in the log for thousands of rows. Gets that follow
-//! each other are looked up together ([`gets`]).
+//! Puts and deletes that follow each other are committed as one batch: one turn in the log for thousands of rows. Puts of the usual form
+//! go from the request into the batch without anything in between ([`PutParts`]). Gets that follow each other are looked up
+//! together ([`gets`]).
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_model::operation::DeletePart;
-use basalt_model::{Durability, Mutation, TableId};
-use basalt_wire::multi::{self, GetParts, RegionActions};
+use basalt_model::mutation::ROW_HEADER;
+use basalt_model::{Durability, Mutation, WriteBatch};
+use basalt_wire::multi::{self, GetParts, PutParts, RegionActions};
 use basalt_wire::mutation::{self, Change};
 use basalt_wire::result::{self, CellForm};
 use basalt_wire::{CellReader, Exception, exception, pb};
 use bytes::BytesMut;
 use prost::Message;
+use prost::encoding::{encode_varint, encoded_len_varint};
 
 use super::mutate::NewValues;
 use super::{endpoint, get, gets, mutate};
@@ -37,6 +39,7 @@ pub(super) fn call(node: &Node, context: &Context, mut incoming: Incoming) -> Re
         form: context.form,
         nonce_group: request.head.nonce_group.unwrap_or(0),
         given: std::mem::take(&mut incoming.cells),
+        behind: request.regions.iter().map(|region| region.actions.len()).sum(),
         cells: BytesMut::new(),
     };
     let mut message = Vec::new();
@@ -78,6 +81,8 @@ struct Multi<'a> {
     nonce_group: u64,
     /// The cells of the request that are not taken yet.
     given: CellReader,
+    /// Actions of the regions behind the one that is worked on.
+    behind: usize,
     /// The cells of the answer.
     cells: BytesMut,
 }
@@ -86,6 +91,7 @@ impl Multi<'_> {
     /// An error only if the rest of the request cannot be understood any more.
     fn region_action(&mut self, message: RegionActions) -> Result<RegionResults, Exception> {
         let RegionActions { mut head, actions } = message;
+        self.behind -= actions.len();
         let region = match self.node.region(&head.region) {
             Ok(region) => region,
             Err(exception) => {
@@ -99,9 +105,13 @@ impl Multi<'_> {
             head.action = actions.into_iter().map(multi::decode).collect::<Result<_, _>>()?;
             return self.of_one_row(&region, head).map(|results| RegionResults::of(&results));
         }
-        let mut results = Results { pending: Vec::new(), durability: Durability::Skip, done: Vec::new() };
+        let mut results = Results::with_capacity(actions.len());
         let mut rest = &actions[..];
         while let Some(action) = rest.first() {
+            if self.put(&region, action, rest.len(), &mut results) {
+                rest = &rest[1..];
+                continue;
+            }
             let gets: Vec<GetParts<'_>> =
                 rest.iter().map_while(|action| GetParts::of_action(action)).collect();
             if gets.is_empty() {
@@ -112,12 +122,33 @@ impl Multi<'_> {
                 rest = &rest[gets.len()..];
             }
         }
-        self.commit(&region, &mut results);
+        self.commit(&mut results);
         Ok(RegionResults { encoded: results.done, processed: None })
     }
 
+    /// Adds an action to the batch that waits, if it is a put of the usual form; nothing happens if it is not. `rest`: actions from this one on.
+    fn put(&mut self, region: &Region, action: &[u8], rest: usize, results: &mut Results) -> bool {
+        let Some(put) = PutParts::of_action(action) else { return false };
+        if self.cells.len() > ANSWER_BYTES_MAX || !region.range.contains(put.row) {
+            return false;
+        }
+        if results.batch.is_empty() {
+            let rows = rest.min(TOGETHER_MAX);
+            let given = self.given.remaining() / (rest + self.behind) * rows;
+            results.batch = WriteBatch::with_capacity(rows, given + rows * ROW_HEADER);
+        }
+        if !put.write(&mut self.given, region.table.id(), &mut results.batch) {
+            return false;
+        }
+        results.waits(put.index, region, put.durability);
+        if results.batch.len() >= TOGETHER_MAX {
+            self.commit(results);
+        }
+        true
+    }
+
     fn gets(&mut self, region: &Region, gets: &[GetParts<'_>], results: &mut Results) {
-        self.commit(region, results);
+        self.commit(results);
         gets::find(self.node, region, gets, self.form, &mut self.cells, &mut results.done);
     }
 
@@ -217,7 +248,7 @@ impl Multi<'_> {
             return Ok(());
         }
         if let Some(message) = action.get {
-            self.commit(region, results);
+            self.commit(results);
             let found = get::of_region(self.node, region, message, self.form, &mut self.cells);
             results.push(index, found);
         } else if let Some(message) = action.mutation {
@@ -226,7 +257,7 @@ impl Multi<'_> {
                 Err(exception) => results.push(index, Err(exception)),
             }
         } else if let Some(call) = action.service_call {
-            self.commit(region, results);
+            self.commit(results);
             results.push_service(index, endpoint::answer(self.node, region, &call));
         } else {
             results.push(
@@ -242,15 +273,21 @@ impl Multi<'_> {
             results.push(index, Err(exception));
             return;
         }
-        if is_blind(&change.mutation) {
-            results.durability = results.durability.max(region.durability(change.durability));
-            results.pending.push((index, change.mutation));
-            if results.pending.len() >= TOGETHER_MAX {
-                self.commit(region, results);
+        let before = results.batch.len();
+        match self.node.db.add_blind(region.table.id(), &change.mutation, &mut results.batch) {
+            Err(error) => return results.push(index, Err(failure::of_store(error))),
+            // A delete of a table without families.
+            Ok(true) if results.batch.len() == before => return results.push_done(index),
+            Ok(true) => {
+                results.waits(index, region, change.durability);
+                if results.batch.len() >= TOGETHER_MAX {
+                    self.commit(results);
+                }
+                return;
             }
-            return;
+            Ok(false) => {}
         }
-        self.commit(region, results);
+        self.commit(results);
         let (return_results, nonce) = (change.return_results, (self.nonce_group, change.nonce));
         let made = mutate::once(self.node, region, nonce, change);
         let result = made.map(|row| match return_results && !row.is_empty() {
@@ -260,29 +297,20 @@ impl Multi<'_> {
         results.push(index, result);
     }
 
-    /// Commits the puts and deletes that wait. If one of them cannot be, each is made alone, so that it alone fails.
-    fn commit(&self, region: &Region, results: &mut Results) {
-        let durability = std::mem::replace(&mut results.durability, Durability::Skip);
-        if results.pending.is_empty() {
+    /// Commits the puts and deletes that wait. If one of them cannot be, it alone fails.
+    fn commit(&self, results: &mut Results) {
+        let durability = results.durability.take().unwrap_or_default();
+        let batch = std::mem::take(&mut results.batch);
+        if batch.is_empty() {
             return;
         }
-        let (indices, mutations): (Vec<_>, Vec<_>) = std::mem::take(&mut results.pending).into_iter().unzip();
-        self.node.writes.fetch_add(mutations.len() as u64, Relaxed);
-        let table: TableId = region.table.id();
-        let changes: Vec<(TableId, Mutation)> =
-            mutations.into_iter().map(|mutation| (table, mutation)).collect();
-        match self.node.db.mutate(&changes, durability) {
-            Ok(_) => indices.into_iter().for_each(|index| results.push(index, Ok(pb::Result::default()))),
-            Err(error) if error.retryable() || changes.len() == 1 => {
-                let exception = failure::of_store(error);
-                indices.into_iter().for_each(|index| results.push(index, Err(exception.clone())));
-            }
-            Err(_) => {
-                let table = region.table.with_durability(durability);
-                for (index, (_, mutation)) in indices.into_iter().zip(changes) {
-                    let made = table.mutate_row([mutation]).map_err(failure::of_store);
-                    results.push(index, made.map(|_| pb::Result::default()));
-                }
+        let indices = std::mem::take(&mut results.waiting);
+        self.node.writes.fetch_add(indices.len() as u64, Relaxed);
+        let mut failed = self.node.db.write_rows(batch, durability).into_iter().peekable();
+        for (row, index) in indices.into_iter().enumerate() {
+            match failed.next_if(|(failed, _)| *failed == row) {
+                Some((_, error)) => results.push(index, Err(failure::of_store(error))),
+                None => results.push_done(index),
             }
         }
     }
@@ -296,27 +324,51 @@ pub(super) fn too_large() -> Exception {
     )
 }
 
-/// True if what is written does not depend on what was written before.
-fn is_blind(mutation: &Mutation) -> bool {
-    let newest = |part: &DeletePart| matches!(part, DeletePart::Version { timestamp: None, .. });
-    match mutation {
-        Mutation::Put(_) => true,
-        Mutation::Delete(delete) => !delete.parts.iter().any(newest),
-        Mutation::Increment(_) | Mutation::Append(_) => false,
-    }
-}
-
 /// The results of one region's actions.
 struct Results {
-    /// Puts and deletes that wait to be committed together.
-    pending: Vec<(Option<u32>, Mutation)>,
+    /// What puts and deletes that wait to be committed together write: a row each.
+    batch: WriteBatch,
+    /// Their numbers.
+    waiting: Vec<Option<u32>>,
     /// The strongest that one of them asks for.
-    durability: Durability,
+    durability: Option<Durability>,
+    /// That of the table, if it was needed.
+    default_durability: Option<Durability>,
     /// Encoded, one field each.
     done: Vec<u8>,
 }
 
+/// Bytes of an empty result, but for indices above 127: `0a 04 | 08 07 | 12 00` is that of action 7.
+const DONE_BYTES: usize = 8;
+
 impl Results {
+    fn with_capacity(actions: usize) -> Self {
+        Self {
+            batch: WriteBatch::new(),
+            waiting: Vec::with_capacity(actions.min(TOGETHER_MAX)),
+            durability: None,
+            default_durability: None,
+            done: Vec::with_capacity(actions * DONE_BYTES),
+        }
+    }
+
+    /// Takes note of a row that was added to the batch.
+    fn waits(&mut self, index: Option<u32>, region: &Region, asked: Option<Durability>) {
+        let default = || *self.default_durability.get_or_insert_with(|| region.durability(None));
+        let durability = asked.unwrap_or_else(default);
+        self.durability = self.durability.max(Some(durability));
+        self.waiting.push(index);
+    }
+
+    /// Appends an empty result.
+    fn push_done(&mut self, index: Option<u32>) {
+        let Some(index) = index else { return self.push(None, Ok(pb::Result::default())) };
+        let len = 1 + encoded_len_varint(index.into()) + 2;
+        self.done.extend_from_slice(&[0x0a, len as u8, 0x08]);
+        encode_varint(index.into(), &mut self.done);
+        self.done.extend_from_slice(&[0x12, 0]);
+    }
+
     fn push(&mut self, index: Option<u32>, result: Result<pb::Result, Exception>) {
         push_result(index, result, &mut self.done);
     }

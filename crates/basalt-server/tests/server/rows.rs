@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+use basalt_model::{CellRef, CellType, LATEST_TIMESTAMP, Seq};
 use basalt_server::ServerOptions;
-use basalt_wire::{CellReader, pb};
-use bytes::Bytes;
+use basalt_wire::{CellReader, cell_block, pb};
+use bytes::{Bytes, BytesMut};
 use pb::mutation_proto::MutationType;
 
 use crate::support::{put, region, serve, table_name};
@@ -88,6 +89,61 @@ fn in_a_multi_each_action_fails_alone() {
     assert!(of(2).result_or_exception[0].exception.is_none());
     assert_eq!(client.get(&regions[0], "a"), Ok(Some(Bytes::from_static(b"1"))));
     assert_eq!(client.get(&regions[1], "z"), Ok(Some(Bytes::from_static(b"4"))));
+}
+
+/// Puts as HBase's clients send them, with their cells in a block, beside others: each takes its own cells, and what is wrong with one of them
+/// costs the others nothing.
+#[test]
+fn puts_from_a_block_fail_alone() {
+    let served = serve(ServerOptions::default());
+    let regions = served.table(&["m"]);
+    let mut cells = BytesMut::new();
+    let mut of_block = |index: u32, row: &str, family: &str, value: &str| {
+        let cell = CellRef {
+            row: row.as_bytes(),
+            family: family.as_bytes(),
+            qualifier: b"q",
+            timestamp: LATEST_TIMESTAMP,
+            cell_type: CellType::Put,
+            value: value.as_bytes(),
+            seq: Seq(0),
+            tags: b"",
+        };
+        cell_block::encode_cell(&cell, &mut cells);
+        let mutation = pb::MutationProto {
+            row: Some(row.to_owned().into()),
+            mutate_type: Some(MutationType::Put as i32),
+            associated_cell_count: Some(1),
+            ..Default::default()
+        };
+        pb::Action { index: Some(index), mutation: Some(mutation), ..Default::default() }
+    };
+    let mut delete = put("c", b"");
+    delete.mutate_type = Some(MutationType::Delete as i32);
+    delete.column_value.clear();
+    let actions = vec![
+        of_block(0, "a", "f", "1"),
+        of_block(1, "b", "nope", "2"),
+        of_block(2, "z", "f", "3"),
+        of_block(3, "c", "f", "4"),
+        pb::Action { index: Some(4), mutation: Some(delete), ..Default::default() },
+        of_block(5, "a", "f", "5"),
+        of_block(6, "d", "f", "6"),
+    ];
+    let action = pb::RegionAction { region: region(&regions[0]), action: actions, ..Default::default() };
+    let request = pb::MultiRequest { region_action: vec![action], ..Default::default() };
+    let mut client = served.client("ClientService");
+    let (response, _) = client.multi_with_cells(&request, &cells).unwrap();
+    let mut results = response.region_action_result[0].result_or_exception.clone();
+    results.sort_by_key(pb::ResultOrException::index);
+    assert_eq!(results.iter().map(pb::ResultOrException::index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+    let failed = results.iter().filter_map(|result| Some((result.index(), &result.exception.as_ref()?.name)));
+    let failed: Vec<_> = failed.map(|(index, name)| (index, name.rsplit('.').next().unwrap())).collect();
+    assert_eq!(failed, [(1, "NoSuchColumnFamilyException"), (2, "WrongRegionException")]);
+    assert!(results.iter().all(|result| result.result.is_some() != result.exception.is_some()));
+    for (row, value) in [("a", Some("5")), ("b", None), ("c", None), ("d", Some("6"))] {
+        assert_eq!(client.get(&regions[0], row), Ok(value.map(Bytes::from)), "{row}");
+    }
 }
 
 /// Changes of one row under a condition answer with their new values in their order, but for those that nobody wants.

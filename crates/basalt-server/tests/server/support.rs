@@ -37,38 +37,47 @@ impl Served {
 
     /// A table `t` with family `f`, cut at these keys; gives the names of its regions.
     pub(crate) fn table(&self, splits: &[&'static str]) -> Vec<Bytes> {
-        let split_keys = splits.iter().map(|key| Bytes::from_static(key.as_bytes())).collect();
-        let table = TableDescriptor::new(TableName::in_default("t")).family(FamilyDescriptor::new("f"));
-        let table_schema = schema::table_schema(&table);
-        let mut master = self.client("MasterService");
-        let request = pb::CreateTableRequest { table_schema, split_keys, nonce_group: None, nonce: None };
-        let created: pb::CreateTableResponse = master.call("CreateTable", &request).unwrap();
-        let asked = pb::GetProcedureResultRequest { proc_id: created.proc_id() };
-        let result: pb::GetProcedureResultResponse = master.call("getProcedureResult", &asked).unwrap();
-        assert_eq!(result.state, pb::get_procedure_result_response::State::Finished as i32);
-        self.regions("t")
+        create_table(self.server.address(), splits)
     }
 
     /// The names of a table's regions, as a client finds them in `hbase:meta`.
     pub(crate) fn regions(&self, table: &str) -> Vec<Bytes> {
-        let scan = pb::Scan {
-            start_row: Some(format!("{table},,").into()),
-            stop_row: Some(format!("{table} ,,").into()),
-            column: vec![pb::Column { family: "info".into(), qualifier: Vec::new() }],
-            ..Default::default()
-        };
-        let request = pb::ScanRequest {
-            region: Some(region(b"hbase:meta,,1")),
-            scan: Some(scan),
-            number_of_rows: Some(i32::MAX as u32),
-            ..Default::default()
-        };
-        let (response, cells) = self.client("ClientService").scan(&request).unwrap();
-        assert_eq!(response.more_results_in_region, Some(false));
-        let mut rows: Vec<Bytes> = cells.iter().map(|cell| cell.row.clone()).collect();
-        rows.dedup();
-        rows
+        regions(self.server.address(), table)
     }
+}
+
+/// See [`Served::table`].
+pub(crate) fn create_table(address: SocketAddr, splits: &[&'static str]) -> Vec<Bytes> {
+    let split_keys = splits.iter().map(|key| Bytes::from_static(key.as_bytes())).collect();
+    let table = TableDescriptor::new(TableName::in_default("t")).family(FamilyDescriptor::new("f"));
+    let table_schema = schema::table_schema(&table);
+    let mut master = Client::connect(address, "MasterService");
+    let request = pb::CreateTableRequest { table_schema, split_keys, nonce_group: None, nonce: None };
+    let created: pb::CreateTableResponse = master.call("CreateTable", &request).unwrap();
+    let asked = pb::GetProcedureResultRequest { proc_id: created.proc_id() };
+    let result: pb::GetProcedureResultResponse = master.call("getProcedureResult", &asked).unwrap();
+    assert_eq!(result.state, pb::get_procedure_result_response::State::Finished as i32);
+    regions(address, "t")
+}
+
+fn regions(address: SocketAddr, table: &str) -> Vec<Bytes> {
+    let scan = pb::Scan {
+        start_row: Some(format!("{table},,").into()),
+        stop_row: Some(format!("{table} ,,").into()),
+        column: vec![pb::Column { family: "info".into(), qualifier: Vec::new() }],
+        ..Default::default()
+    };
+    let request = pb::ScanRequest {
+        region: Some(region(b"hbase:meta,,1")),
+        scan: Some(scan),
+        number_of_rows: Some(i32::MAX as u32),
+        ..Default::default()
+    };
+    let (response, cells) = Client::connect(address, "ClientService").scan(&request).unwrap();
+    assert_eq!(response.more_results_in_region, Some(false));
+    let mut rows: Vec<Bytes> = cells.iter().map(|cell| cell.row.clone()).collect();
+    rows.dedup();
+    rows
 }
 
 /// The class of an exception, without its package.
@@ -99,17 +108,23 @@ impl Client {
 
     /// Sends a call without waiting for its answer; gives its number.
     pub(crate) fn send(&mut self, method: &str, message: &impl Message) -> u32 {
+        self.send_with_cells(method, message, b"")
+    }
+
+    fn send_with_cells(&mut self, method: &str, message: &impl Message, cells: &[u8]) -> u32 {
         let call_id = self.next_call;
         self.next_call += 1;
         let header = pb::RequestHeader {
             call_id: Some(call_id),
             method_name: Some(method.to_owned()),
             request_param: Some(true),
+            cell_block_meta: Some(pb::CellBlockMeta { length: Some(cells.len() as u32) }),
             ..Default::default()
         };
         let mut frame = BytesMut::new();
         frame.put_slice(&header.encode_length_delimited_to_vec());
         frame.put_slice(&message.encode_length_delimited_to_vec());
+        frame.put_slice(cells);
         let mut bytes = (frame.len() as u32).to_be_bytes().to_vec();
         bytes.extend_from_slice(&frame);
         // A server that is gone, or does not read, is noticed when its answer is missed.
@@ -172,7 +187,16 @@ impl Client {
         &mut self,
         request: &pb::MultiRequest,
     ) -> Result<(pb::MultiResponse, Bytes), Refusal> {
-        let call_id = self.send("Multi", request);
+        self.multi_with_cells(request, b"")
+    }
+
+    /// The same, of actions whose cells lie in a block.
+    pub(crate) fn multi_with_cells(
+        &mut self,
+        request: &pb::MultiRequest,
+        cells: &[u8],
+    ) -> Result<(pb::MultiResponse, Bytes), Refusal> {
+        let call_id = self.send_with_cells("Multi", request, cells);
         self.answer(call_id)
     }
 
