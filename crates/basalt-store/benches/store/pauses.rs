@@ -33,12 +33,15 @@ pub(crate) fn measure(dir: &Path, figures: &mut Figures) -> Result<()> {
     });
     let mut pauses = written?.concat();
     let rate = (WRITTEN_BYTES >> 20) as f64 / started.elapsed().as_secs_f64();
+    let metrics = db.metrics();
     db.close()?;
     pauses.sort_unstable();
     let at = |part: f64| pauses[((pauses.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
     figures.title(&[
         "a flood of writes, 1 GiB with 128 MiB of memory",
         "MiB/s",
+        "slowed down",
+        "stopped",
         "p50 ms",
         "p99 ms",
         "p99.9 ms",
@@ -47,6 +50,8 @@ pub(crate) fn measure(dir: &Path, figures: &mut Figures) -> Result<()> {
     figures.row(&[
         format!("{WRITERS} writers, batches of {BATCH_ROWS} rows of 1 KiB"),
         format!("{rate:.0}"),
+        metrics.slowed_writes.to_string(),
+        metrics.stalled_writes.to_string(),
         format!("{:.2}", at(0.5)),
         format!("{:.1}", at(0.99)),
         format!("{:.1}", at(0.999)),

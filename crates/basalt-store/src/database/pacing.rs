@@ -4,9 +4,9 @@
 //! Two things can run away from the threads behind the writes: memory that waits to be flushed, and store files that wait to be
 //! compacted. Of both there is a range in which writers are slowed down:
 //!
-//! - **memory**, from half of what unflushed writes may have up to all of it, while a flush is due or runs. The rate goes from four times that of the
-//!   last flushes at one end to a quarter of it at the other, so writers that are twice as fast as the flushes meet them
-//!   long before the end.
+//! - **memory**, from half of what unflushed writes may have up to all of it, while a flush is due or runs. The rate falls from four times that of the
+//!   last flushes to a sixty-fourth of it. A flush that takes as long as the last ones ends when writers have taken a little over half of the
+//!   range; one that takes eleven times as long still ends before them.
 //! - **depth**, the number of files that one row can be in, from [`DEPTH_SLOW`] to [`DEPTH_MAX`]. The rate goes from that of the last flushes
 //!   to a sixteenth of it, so that compactions get ahead again.
 //!
@@ -24,6 +24,10 @@ use crate::env::Clock;
 use crate::read::StoreFile;
 use crate::version::Version;
 
+/// Rate where half of the memory for unflushed writes is taken, as a multiple of that of flushes.
+const RATE_FIRST: f64 = 4.0;
+/// Rate where all of it is taken.
+const RATE_LAST: f64 = 1.0 / 64.0;
 /// Depth from which writers are slowed down: three times what compactions aim at.
 const DEPTH_SLOW: usize = 12;
 /// Depth from which compactions do not wait for readers.
@@ -81,7 +85,9 @@ impl Pace {
     /// writes that they have taken, `None` while no flush is due.
     fn rate(&self, fill: Option<f64>) -> Option<f64> {
         let flush_rate = self.flush_rate.load(Relaxed) as f64;
-        let by_fill = fill.filter(|&fill| fill > 0.5).map(|fill| 4_f64.powf(3.0 - 4.0 * fill.min(1.0)));
+        let by_fill = fill
+            .filter(|&fill| fill > 0.5)
+            .map(|fill| RATE_FIRST * (RATE_LAST / RATE_FIRST).powf(2.0 * fill.min(1.0) - 1.0));
         let by_depth = (self.depth() > DEPTH_SLOW).then(|| {
             let over = (self.depth().min(DEPTH_MAX) - DEPTH_SLOW) as f64 / (DEPTH_MAX - DEPTH_SLOW) as f64;
             16_f64.powf(-over)
