@@ -40,7 +40,7 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use crate::catalog::{Relation, ViewRules, view};
 use crate::dialect::Name;
 use crate::error::SqlError;
-use crate::hints::IndexHints;
+use crate::hints::{IndexHints, Uncached};
 use crate::index::Usable;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
@@ -216,6 +216,7 @@ impl BasaltTable {
             descriptor: Arc::clone(&self.descriptor),
             snapshot: self.snapshot.clone(),
             as_of_ms: self.as_of_ms,
+            cached: state.config().get_extension::<Uncached>().is_none(),
             columns,
             schema: self.projected(projection)?,
             access,

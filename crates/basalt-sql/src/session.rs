@@ -25,7 +25,7 @@ use crate::dialect::{
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
 use crate::explain::{self, Form};
-use crate::hints::Hints;
+use crate::hints::{Hints, Uncached};
 use crate::index;
 use crate::joins;
 use crate::merge;
@@ -328,6 +328,9 @@ impl Session {
         }
         if hints.serial {
             of_planner.options_mut().execution.target_partitions = 1;
+        }
+        if hints.no_cache {
+            of_planner.set_extension(Arc::new(Uncached));
         }
         if hints.no_join_hints {
             of_planner.options_mut().optimizer.enable_join_dynamic_filter_pushdown = false;

@@ -91,9 +91,10 @@ impl Snapshot {
     ) -> Result<RowScan> {
         // Without the empty cell a row may have cells in any one family.
         let families = schema.has_empty_cell().then(|| families_of(schema, &request.all_columns()));
-        let keep = match read::worth_decoding(&self.shared, &self.version, table, &ranges)? {
-            true => Keep::Decoded,
-            false => Keep::Stored,
+        let keep = match request.cached {
+            true if read::worth_decoding(&self.shared, &self.version, table, &ranges)? => Keep::Decoded,
+            true => Keep::Stored,
+            false => Keep::Nothing,
         };
         let options = ScanOptions { ranges, families, versions: 1, as_of_ms: request.as_of_ms, keep };
         let cells = self.scan(table, &options)?;

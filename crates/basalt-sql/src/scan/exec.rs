@@ -51,6 +51,8 @@ pub(super) struct Spec {
     pub(super) snapshot: Snapshot,
     /// Rows are as they were at this moment, in milliseconds since 1970.
     pub(super) as_of_ms: Option<i64>,
+    /// What is read may enter the block cache.
+    pub(super) cached: bool,
     pub(super) columns: Vec<ColumnRef>,
     pub(super) schema: SchemaRef,
     pub(super) access: KeyAccess,

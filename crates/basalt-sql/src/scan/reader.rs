@@ -128,6 +128,7 @@ impl Reader {
                         Rows::Plain | Rows::Short => None,
                     },
                     batch_rows: spec.batch_rows.min(rows_left.max(1)),
+                    cached: spec.cached,
                 };
                 let scan = spec.snapshot.rows(spec.id, &schema, request, partition.ranges)?;
                 Source::Ranges { scan: Box::new(scan), before: Read::default() }

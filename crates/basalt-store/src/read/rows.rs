@@ -45,6 +45,8 @@ pub struct RowRequest {
     pub totals: Option<Vec<Wanted>>,
     /// Rows of a batch, about.
     pub batch_rows: usize,
+    /// False leaves the block cache as it is: what is read does not enter it.
+    pub cached: bool,
 }
 
 impl RowRequest {
@@ -58,6 +60,7 @@ impl RowRequest {
             short: false,
             totals: None,
             batch_rows,
+            cached: true,
         }
     }
 
@@ -141,7 +144,8 @@ impl RowScan {
     /// Decodes `cells`, which must include those of the condition's columns, into batches. `table` is named in errors.
     pub fn new(cells: CellScan, schema: Arc<TableSchema>, request: RowRequest, table: Arc<str>) -> Self {
         let all = request.all_columns();
-        let RowRequest { columns, condition, skip, as_of_ms: _, short, totals, batch_rows } = request;
+        let RowRequest { columns, condition, skip, as_of_ms: _, short, totals, batch_rows, cached: _ } =
+            request;
         let mut cells = cells;
         cells.allow_row_groups();
         let mut decoder = match short {

@@ -43,7 +43,7 @@ pub(crate) fn scan(
         families: families.iter().map(|family| family_input(region, family, rules(family), seq)).collect(),
     };
     let regions = table.regions.iter().filter(wanted).map(input).collect();
-    Ok(CellScan::new(regions, ranges, access(shared, options.keep), seq))
+    Ok(CellScan::new(regions, ranges, access(shared, keep_of(&families, options.keep)), seq))
 }
 
 pub(crate) fn row(
@@ -57,8 +57,14 @@ pub(crate) fn row(
     let region = table.region_of(row);
     let now_ms = shared.env.now_ms();
     let input = |family: &FamilyDescriptor| family_input(region, family, reading(family, 1, now_ms), seq);
-    let families = table.descriptor.families.iter().map(input).collect();
-    read::get_row(families, row, &access(shared, Keep::Decoded), seq)
+    let families: Vec<_> = table.descriptor.families.iter().collect();
+    let keep = keep_of(&families, Keep::Decoded);
+    read::get_row(families.into_iter().map(input).collect(), row, &access(shared, keep), seq)
+}
+
+/// What a reader of these families keeps of what it reads: nothing if one of them has BLOCKCACHE=FALSE.
+pub(crate) fn keep_of(families: &[&FamilyDescriptor], wanted: Keep) -> Keep {
+    if families.iter().all(|family| family.cache_blocks) { wanted } else { Keep::Nothing }
 }
 
 /// Memory per cell of a decoded block, beside the bytes of the cell.
@@ -165,9 +171,11 @@ pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<O
 }
 
 pub(crate) fn known_values(shared: &Shared, version: &Version, table: TableId) -> Result<KnownValues> {
-    let access = access(shared, Keep::Stored);
+    let table = version.table(table)?;
+    let families: Vec<_> = table.descriptor.families.iter().collect();
+    let access = access(shared, keep_of(&families, Keep::Stored));
     let mut all = KnownValues::default();
-    for region in &version.table(table)?.regions {
+    for region in &table.regions {
         for (_, file) in region.all_files() {
             all.add(file.known_values(&access)?);
         }
