@@ -81,21 +81,22 @@ fn open(plan: &dyn ExecutionPlan) -> HashSet<usize> {
     (0..schema.fields().len()).filter(|at| !closed.contains(schema.field(*at).name())).collect()
 }
 
-/// Names that stand for another column in the other input of a semi-join. What is asked of a column that is joined on is asked of the other input's, too, by
-/// its name: that is the column that it is joined with, or one that has nothing to do with it.
+/// Names that stand for another column in the other input of a semi-join. What is asked of a column that is joined on, and of no other, is asked of the other
+/// input's, too, by its name: that is the column that it is joined with, or one that has nothing to do with it.
 fn strangers(plan: &dyn ExecutionPlan) -> HashSet<String> {
-    let semi = |join: &&HashJoinExec| matches!(join.join_type(), JoinType::LeftSemi | JoinType::RightSemi);
-    let Some(join) = plan.downcast_ref::<HashJoinExec>().filter(semi) else { return HashSet::new() };
-    let (left, right) = (join.left().schema(), join.right().schema());
-    let of_both = left.fields().iter().map(|field| field.name()).filter(|name| right.index_of(name).is_ok());
-    let name =
-        |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Column>().map(|column| column.name().to_owned());
-    let is_joined = |wanted: &String| {
-        join.on()
-            .iter()
-            .any(|(left, right)| name(left).as_ref() == Some(wanted) && name(right).as_ref() == Some(wanted))
+    let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return HashSet::new() };
+    let name = |expr: &Arc<dyn PhysicalExpr>| Some(expr.downcast_ref::<Column>()?.name().to_owned());
+    let on = join.on().iter();
+    let (on, other): (Vec<_>, _) = match join.join_type() {
+        JoinType::LeftSemi => (on.map(|(left, right)| (name(left), name(right))).collect(), join.right()),
+        JoinType::RightSemi => (on.map(|(left, right)| (name(right), name(left))).collect(), join.left()),
+        _ => return HashSet::new(),
     };
-    of_both.filter(|name| !is_joined(name)).cloned().collect()
+    let other = other.schema();
+    let is_joined =
+        |wanted: &String| on.iter().any(|pair| *pair == (Some(wanted.clone()), Some(wanted.clone())));
+    let joined_on = on.iter().filter_map(|(own, _)| own.clone());
+    joined_on.filter(|name| other.index_of(name).is_ok() && !is_joined(name)).collect()
 }
 
 /// Names of more than one column.
