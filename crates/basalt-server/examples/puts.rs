@@ -34,7 +34,8 @@ fn main() {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     let at = arguments.iter().position(|argument| argument == "--").expect("programs behind `--`");
     let programs = arguments.split_off(at + 1);
-    let rows = arguments.first().filter(|text| *text != "--").map_or(500_000, |text| text.parse().unwrap());
+    let rows = arguments.first().filter(|text| *text != "--");
+    let rows = rows.map_or(500_000, |text| text.parse().expect("ROWS is a number"));
     let random = arguments.get(1).is_some_and(|order| order == "random");
     for _ in 0..ROUNDS {
         for program in &programs {
@@ -44,16 +45,18 @@ fn main() {
 }
 
 fn measure(program: &str, rows: u64, random: bool) {
+    // Where it is called: the directory for temporary files may be memory, and puts are to be synced to a disk.
     let dir = tempfile::tempdir_in(".").unwrap();
     let ready = dir.path().join("ready");
-    let mut server = Command::new(program)
+    let server = Command::new(program)
         .arg("serve")
         .arg(dir.path().join("db"))
         .args(["--port", "0", "--ready-file"])
         .arg(&ready)
         .stdout(Stdio::null())
         .spawn()
-        .unwrap();
+        .unwrap_or_else(|error| panic!("cannot start {program}: {error}"));
+    let server = Server(server);
     let address = wait_for(&ready);
     let home = create_table(address, &[]).remove(0);
     let calls: Vec<Vec<u8>> = (0..rows)
@@ -61,17 +64,25 @@ fn measure(program: &str, rows: u64, random: bool) {
         .map(|first| call(&home, first..rows.min(first + ROWS_A_CALL), random))
         .collect();
     let mut client = Client::connect(address, "ClientService");
-    let (before, began) = (processor_ticks(&server), Instant::now());
+    let (before, began) = (processor_ticks(&server.0), Instant::now());
     for call in &calls {
         client.stream.write_all(call).unwrap();
         client.receive().unwrap().1.unwrap();
     }
-    let (took, after) = (began.elapsed(), processor_ticks(&server));
+    let (took, after) = (began.elapsed(), processor_ticks(&server.0));
     let per_row = |i: usize| (after[i] - before[i]) / TICKS_PER_SECOND / rows as f64 * 1e6;
     let rate = rows as f64 / took.as_secs_f64();
     println!("{program}: {rate:.0} rows/s; {:.2} + {:.2} us/row", per_row(0), per_row(1));
-    server.kill().unwrap();
-    server.wait().unwrap();
+}
+
+/// Ends with whoever started it.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn wait_for(ready: &Path) -> SocketAddr {

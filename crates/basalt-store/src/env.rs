@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod disk_cache;
+#[cfg(test)]
+pub(crate) mod hand;
 mod local;
 pub mod sim;
 

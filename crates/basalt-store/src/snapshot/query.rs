@@ -55,26 +55,14 @@ impl View<'_> {
     ) -> Result<()> {
         out.clear();
         check_row(row)?;
-        let look_up = || self.find_row(table, (row, options), access, known, out);
-        self.shared.lookups.measure(&*self.shared.env.clock, look_up)
-    }
-
-    fn find_row(
-        &self,
-        table: &TableVersion,
-        (row, options): (&[u8], &ReadOptions),
-        access: &Access,
-        known: Known<'_>,
-        out: &mut Row,
-    ) -> Result<()> {
-        if self.plain_get(table, (row, options), access, known, out)? {
-            return Ok(());
-        }
-        let range = KeyRange::point(Bytes::copy_from_slice(row));
-        let plan = self.plan(table, range, options, &How::default())?;
-        let mut rows = Rows::new(plan);
-        *out = rows.next().transpose()?.unwrap_or_default();
-        Ok(())
+        self.shared.lookups.measure(&*self.shared.env.clock, || {
+            if !self.plain_get(table, (row, options), access, known, out)? {
+                let range = KeyRange::point(Bytes::copy_from_slice(row));
+                let plan = self.plan(table, range, options, &How::default())?;
+                *out = Rows::new(plan).next().transpose()?.unwrap_or_default();
+            }
+            Ok(())
+        })
     }
 
     /// What a get finds that asks for cells as they are stored, of a row that lies whole and plain in one file a family;

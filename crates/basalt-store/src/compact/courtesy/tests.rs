@@ -1,25 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-use std::sync::Mutex;
-
 use super::*;
-
-/// Time that passes while somebody sleeps or looks something up.
-#[derive(Debug, Default)]
-struct Hand(Mutex<Duration>);
-
-impl Clock for Hand {
-    fn now_ms(&self) -> i64 {
-        self.monotonic().as_millis() as i64
-    }
-
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().expect("nobody panics with the clock in hand")
-    }
-
-    fn sleep(&self, duration: Duration) {
-        *self.0.lock().expect("nobody panics with the clock in hand") += duration;
-    }
-}
+use crate::env::hand::Hand;
 
 /// Lookups as readers do them, one after the other for 10 ms: so many microseconds each while a compaction works, and while it rests.
 fn look_up(times: &LookupTimes, clock: &Hand, working: u64, resting: u64) {

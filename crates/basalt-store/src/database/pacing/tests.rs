@@ -1,27 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-use std::sync::Mutex;
-
 use super::*;
+use crate::env::hand::Hand;
 
 const MIB: u64 = 1 << 20;
-
-/// Moves when somebody sleeps.
-#[derive(Debug, Default)]
-struct Hand(Mutex<Duration>);
-
-impl Clock for Hand {
-    fn now_ms(&self) -> i64 {
-        self.monotonic().as_millis() as i64
-    }
-
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().expect("nobody panics with the clock in hand")
-    }
-
-    fn sleep(&self, duration: Duration) {
-        *self.0.lock().expect("nobody panics with the clock in hand") += duration;
-    }
-}
 
 fn at_depth(depth: usize) -> Pace {
     Pace { depth: depth.into(), ..Pace::default() }
