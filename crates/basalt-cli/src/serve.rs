@@ -17,6 +17,7 @@ use crate::failure::{Failure, Result};
 
 /// Runs the command.
 pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
+    keep_to_small_pages();
     let signals = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -52,6 +53,14 @@ pub(crate) fn run(args: &ServeArgs, shared: &Shared) -> Result<()> {
     server.stop();
     drop(engine);
     db.close().map_err(Failure::database)
+}
+
+/// Large pages are for programs that touch all of what they ask for. A server's buffers come and go by the kilobyte, and the
+/// kernel clears 2 MiB for the first byte of each: a fifth of its time when clients put, and memory that nothing was written to.
+/// A kernel that cannot be told so changes only that.
+fn keep_to_small_pages() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// Whoever waits for the file sees it whole.

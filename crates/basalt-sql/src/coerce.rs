@@ -23,11 +23,11 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, Float32Type, Float64Type, TimeUnit};
 use datafusion::arrow::util::display::array_value_to_string;
 
 use crate::error::{SqlError, code, readable_type};
-use crate::functions::parse_instant;
+use crate::functions::{decimals, parse_instant};
 
 /// Why a column of values cannot be assigned; `row` counts from 0 within the array.
 #[derive(Debug)]
@@ -51,9 +51,10 @@ pub(crate) fn coerce(values: &ArrayRef, target: SqlType) -> Result<ArrayRef, Ref
         (Kind::Text, Kind::Date) => dates(values, target, &wanted),
         (Kind::Decimal, Kind::Integer) => whole(values, target, &wanted),
         (Kind::Decimal, Kind::Decimal) => cut(values, target, &wanted),
+        (Kind::Float, Kind::Decimal) => exact(values, target, &wanted),
         (Kind::List, Kind::List) => lists(values, target),
         (Kind::Integer, Kind::Integer | Kind::Float | Kind::Decimal)
-        | (Kind::Float, Kind::Float | Kind::Decimal)
+        | (Kind::Float, Kind::Float)
         | (Kind::Decimal, Kind::Float)
         | (Kind::Text, Kind::Text | Kind::Binary)
         | (Kind::Binary, Kind::Binary)
@@ -140,6 +141,19 @@ fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<Arra
     Ok(converted)
 }
 
+/// FLOAT and DOUBLE to DECIMAL.
+fn exact(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
+    let DataType::Decimal128(precision, scale) = *wanted else { return convert(values, target, wanted) };
+    let Some(decimals) = decimals(values, precision, scale) else {
+        return convert(values, target, wanted);
+    };
+    let decimals: ArrayRef = Arc::new(decimals);
+    match first_lost(values, &decimals) {
+        Some(row) => Err(out_of_range(values, row, target)),
+        None => Ok(decimals),
+    }
+}
+
 /// Texts that are dates.
 fn dates(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
     let texts = cast(values, &DataType::Utf8).map_err(|error| types_differ(&error.to_string()))?;
@@ -193,7 +207,6 @@ fn first_lost(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {
 
 /// DOUBLE to FLOAT turns what is too large into infinity.
 fn first_overflow(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {
-    use datafusion::arrow::datatypes::{Float32Type, Float64Type};
     let (before, after) =
         (before.as_primitive_opt::<Float64Type>()?, after.as_primitive_opt::<Float32Type>()?);
     (0..before.len())

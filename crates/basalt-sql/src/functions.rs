@@ -11,6 +11,7 @@ mod cases;
 mod date_format;
 mod dates;
 mod escaped;
+mod exact;
 mod json;
 mod names;
 mod number_format;
@@ -43,6 +44,7 @@ pub(crate) use blanks::CharBlanks;
 pub(crate) use cases::{LOWER, UPPER};
 pub(crate) use dates::{DateArithmetic, parse_instant};
 pub(crate) use escaped::{FROM_ESCAPED, TO_ESCAPED};
+pub(crate) use exact::decimals;
 pub(crate) use numbers::PhoenixNumbers;
 pub(crate) use text::Concatenation;
 

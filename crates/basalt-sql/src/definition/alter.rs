@@ -11,6 +11,7 @@ use basalt_model::{ColumnRef, FamilyDescriptor, TableDescriptor, TableId, TableS
 use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
 
 use super::columns::{column, schema_error};
+use super::existing;
 use super::options::TableOptions;
 use crate::catalog::{self, View};
 use crate::delete;
@@ -20,6 +21,8 @@ use crate::error::{SqlError, code};
 use crate::index;
 use crate::ingest::find_column;
 use crate::plan::Planning;
+
+const NO_OPTIONS: &str = "a view has no options; set them on its table";
 
 /// Runs the statement.
 pub(crate) async fn alter(
@@ -228,6 +231,11 @@ fn alter_view(
 ) -> Result<(), SqlError> {
     let database = planning.engine.database();
     let mut changed = table.clone();
+    if let Some(mapped) = &mut view.mapped {
+        alter_mapped(planning, table, mapped, change)?;
+        view.put(&mut changed)?;
+        return write(&planning.engine, id, table, changed);
+    }
     match change {
         AlterChange::Add { if_not_exists, columns, options } if options.is_empty() => {
             let relation = catalog::find(database, &view.name)?;
@@ -254,11 +262,34 @@ fn alter_view(
                 }
             }
         }
-        _ => return Err(SqlError::statement("a view has no options; set them on its table")),
+        _ => return Err(SqlError::statement(NO_OPTIONS)),
     }
     view.put(&mut changed)?;
     write(&planning.engine, id, table, changed)?;
     index::prune(&planning.engine, id)
+}
+
+/// A view over cells that were not written in SQL: its columns come and go, the cells stay.
+fn alter_mapped(
+    planning: &Planning,
+    table: &TableDescriptor,
+    mapped: &mut TableSchema,
+    change: &AlterChange,
+) -> Result<(), SqlError> {
+    match change {
+        AlterChange::Add { if_not_exists, columns, options } if options.is_empty() => {
+            for definition in columns {
+                refuse_key_column(definition)?;
+                add(planning, mapped, definition, catalog::default_family(table), *if_not_exists)?;
+            }
+            existing::check_families(table, mapped)
+        }
+        AlterChange::Drop { if_exists, columns } => {
+            let found = find(mapped, columns, *if_exists)?;
+            drop_columns(mapped, found).map(|_| ())
+        }
+        _ => Err(SqlError::statement(NO_OPTIONS)),
+    }
 }
 
 /// A view's columns of its own are never in the key.
@@ -266,7 +297,8 @@ pub(super) fn refuse_key_column(definition: &ColumnDef) -> Result<(), SqlError> 
     if definition.primary_key.is_none() {
         return Ok(());
     }
-    Err(SqlError::statement(format!("column {}: a view has the primary key of its table", definition.name)))
+    let message = format!("column {}: a view has the primary key of its table", definition.name);
+    Err(SqlError::coded(code::KEY_OF_VIEW, message))
 }
 
 /// Takes the columns of `schema` from `first` on into the view, and their numbers and families into the table.

@@ -94,12 +94,18 @@ pub(super) fn mapped(
     primary_key: &Option<Vec<(String, SortOrder)>>,
 ) -> Result<TableSchema, SqlError> {
     let schema = table_schema(planning, columns, primary_key, &TableOptions::default(), 0)?;
+    check_families(table, &schema)?;
+    Ok(schema.without_empty_cell())
+}
+
+/// An error if columns are in families that the table does not have.
+pub(super) fn check_families(table: &TableDescriptor, schema: &TableSchema) -> Result<(), SqlError> {
     let known = |name: &str| table.families.iter().any(|family| family.name == name);
-    if let Some(column) = schema.columns.iter().find(|column| !known(&column.family)) {
-        return Err(SqlError::coded(
+    match schema.columns.iter().find(|column| !known(&column.family)) {
+        None => Ok(()),
+        Some(column) => Err(SqlError::coded(
             code::FAMILY_NOT_FOUND,
             format!("{} is no column family of table {}", column.family, table.name),
-        ));
+        )),
     }
-    Ok(schema.without_empty_cell())
 }

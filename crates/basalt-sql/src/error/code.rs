@@ -36,6 +36,8 @@ codes! {
     NONPOSITIVE_LENGTH = 208, "22006";
     /// A precision or scale that DECIMAL cannot have.
     DECIMAL_PRECISION = 209, "22003";
+    /// A subquery of several columns where one was wanted.
+    SUBQUERY_COLUMNS = 216, "22016";
     /// NULL in a NOT NULL column.
     CONSTRAINT_VIOLATION = 218, "23018";
     /// More than one row where one was wanted.
@@ -52,6 +54,10 @@ codes! {
     PRIMARY_KEY_MISSING = 509, "42888";
     /// DROP COLUMN of a key column.
     KEY_COLUMN_DROPPED = 506, "42817";
+    /// SELECT DISTINCT ordered by what it does not select.
+    ORDER_NOT_SELECTED = 511, "42890";
+    /// UNION of queries with other numbers of columns.
+    UNION_COLUMN_COUNT = 525, "42902";
     /// A column declared twice.
     COLUMN_EXISTS = 514, "42892";
     /// Text that is no statement.
@@ -102,6 +108,8 @@ codes! {
     VALUE_COUNT = 1020, "42Y60";
     /// SALT_BUCKETS outside of 0 to 256.
     SALT_BUCKETS = 1021, "42Y80";
+    /// A view with a primary key of its own.
+    KEY_OF_VIEW = 1036, "42J04";
     /// A column that a view fixes.
     VIEW_COLUMN = 1046, "43A03";
     /// The sequence is there already.
@@ -126,6 +134,8 @@ codes! {
     SEQUENCE_BULK_CYCLE = 1216, "42Z16";
     /// ON DUPLICATE KEY UPDATE of a key column.
     KEY_UPDATED = 1218, "42Z18";
+    /// A column that ON DUPLICATE KEY UPDATE sets twice.
+    UPDATED_TWICE = 1221, "42Z21";
     /// A value for a parameter that the statement does not have.
     PARAMETER_INDEX = 2003, "INT04";
     /// A parameter without a value.

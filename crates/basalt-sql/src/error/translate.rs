@@ -159,15 +159,28 @@ pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
             SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner)
         }
         DataFusionError::ResourcesExhausted(text) => resources(&text),
-        DataFusionError::NotImplemented(text) => {
-            SqlError::statement(format!("not supported yet: {}", clean(&text)))
-        }
+        DataFusionError::NotImplemented(text) => not_implemented(&text),
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => sentence(&text, tokens),
         DataFusionError::Internal(text) => {
             SqlError::internal(format!("bug in the planner: {}", clean(&text)))
         }
         other => SqlError::statement(clean(&other.strip_backtrace())),
     }
+}
+
+/// What the planner cannot do, or what cannot be done.
+fn not_implemented(text: &str) -> SqlError {
+    let text = clean(text);
+    if let Some(name) = text.strip_prefix("Unsupported SQL type ") {
+        return SqlError::coded(code::ILLEGAL_DATA, format!("there is no type {name}"));
+    }
+    if let Some((from, to)) =
+        text.strip_prefix("Unsupported CAST from ").and_then(|types| types.split_once(" to "))
+    {
+        let message = readable_types(&format!("a value of type {from} cannot be cast to {to}"));
+        return SqlError::coded(code::TYPE_MISMATCH, message);
+    }
+    SqlError::statement(format!("not supported yet: {text}"))
 }
 
 /// An error of ours that travelled through the planner's streams, or one of the store.
@@ -308,6 +321,9 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         .suggest(meant.map(|meant| meant.to_uppercase()))
         .at(tokens.find(name));
     }
+    if let Some(refused) = refused_arguments(&text) {
+        return refused;
+    }
     let code = if text.contains("Aggregate functions are not allowed in the WHERE") {
         Some(code::AGGREGATE_IN_WHERE)
     } else if text.contains("must appear in the GROUP BY clause") || text.contains("must be in GROUP BY") {
@@ -318,6 +334,16 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         return SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero");
     } else if is_type_mismatch(&text) {
         Some(code::TYPE_MISMATCH)
+    } else if is_illegal_data(&text) {
+        Some(code::ILLEGAL_DATA)
+    } else if text.contains("is too large to store in a") {
+        Some(code::DATA_EXCEEDS_CAPACITY)
+    } else if text.contains("For SELECT DISTINCT, ORDER BY expressions") {
+        Some(code::ORDER_NOT_SELECTED)
+    } else if text.contains("UNION queries have different number of columns") {
+        Some(code::UNION_COLUMN_COUNT)
+    } else if text.contains("The subquery should only return one column") {
+        Some(code::SUBQUERY_COLUMNS)
     } else if text.contains("Overflow happened") || text.contains("overflow") {
         Some(code::DATA_EXCEEDS_CAPACITY)
     } else {
@@ -328,6 +354,44 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         Some(code) => SqlError::coded(code, message),
         None => SqlError::statement(message),
     }
+}
+
+/// Functions that were given what they do not take: the planner lists every type that they would take, and calls them by names of its own.
+fn refused_arguments(text: &str) -> Option<SqlError> {
+    if let Some(function) = between(text, "Function '", "' failed to match any signature") {
+        let found = between(text, "(DataType: ", ")")?;
+        let message =
+            format!("{} cannot take a value of type {}", shown_name(function), readable_types(found));
+        return Some(SqlError::coded(code::TYPE_MISMATCH, message));
+    }
+    if let Some((function, _)) = text.split_once("' does not support zero arguments") {
+        let function = shown_name(function.rsplit_once('\'')?.1);
+        return Some(SqlError::coded(code::FUNCTION_NOT_FOUND, format!("{function} takes an argument")));
+    }
+    let (function, counts) = text.split_once("' expects ")?;
+    let function = shown_name(function.rsplit_once('\'')?.1);
+    let (wanted, found) = counts.split_once(" arguments but received ")?;
+    let found: String = found.chars().take_while(char::is_ascii_digit).collect();
+    let plural = if wanted == "1" { "" } else { "s" };
+    let message = format!("{function} takes {wanted} argument{plural}, not {found}");
+    Some(SqlError::coded(code::FUNCTION_NOT_FOUND, message))
+}
+
+/// The name by which a statement calls a function of the planner.
+fn shown_name(function: &str) -> String {
+    match function {
+        "character_length" => "LENGTH".to_owned(),
+        "strpos" => "INSTR".to_owned(),
+        "btrim" => "TRIM".to_owned(),
+        other => other.to_uppercase(),
+    }
+}
+
+/// Values that their type, or a function, cannot read.
+fn is_illegal_data(text: &str) -> bool {
+    ["Can't cast value", "there is no time zone", "is no date", "is no time", "Failed to decode value"]
+        .iter()
+        .any(|part| text.contains(part))
 }
 
 fn is_type_mismatch(text: &str) -> bool {
@@ -345,6 +409,9 @@ fn is_type_mismatch(text: &str) -> bool {
         "There isn't a common type",
         "requires a boolean expression",
         "no common type",
+        "Unary operator '-' only supports",
+        "Invalid arithmetic operation",
+        "Cannot get result type for temporal operation",
     ]
     .iter()
     .any(|part| text.contains(part))

@@ -5,7 +5,7 @@
 //! operators wrap silently when the result leaves 64 bits; here it is an error. Dates, DECIMAL and floating-point
 //! numbers keep the planner's operators.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::compute::kernels::numeric;
 use datafusion::arrow::datatypes::DataType;
@@ -13,6 +13,7 @@ use datafusion::common::{DFSchema, Result, exec_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    lit,
 };
 use datafusion::physical_expr_common::datum::apply;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -46,8 +47,15 @@ impl ExprPlanner for CheckedArithmetic {
     }
 }
 
+/// `-x` of a whole number, as a BIGINT: `-(-128)` is no TINYINT.
+pub(super) fn negated(expr: Expr) -> Expr {
+    static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(Checked::new(Operation::Subtract))));
+    SUBTRACT.call(vec![lit(0_i64), expr])
+}
+
 /// Types that fit into BIGINT.
-fn is_whole(data_type: &DataType) -> bool {
+pub(super) fn is_whole(data_type: &DataType) -> bool {
     use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32};
     matches!(data_type, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32)
 }

@@ -4,9 +4,12 @@
 //! Literals like `0.5` beside FLOAT and DOUBLE are DECIMAL by themselves, and the planner would turn the *column*
 //! into a DECIMAL of few digits to compare the two, which is slow and fails for a value like 1e18. Here the literal
 //! becomes a floating-point number of the column's type instead. A CAST of a DECIMAL to an integer rounds, halves
-//! away from zero, where the planner's cuts off.
+//! away from zero, where the planner's cuts off; one of a floating-point number to a DECIMAL keeps the digits that the
+//! number is shown with ([`super::exact`]). The negative of a whole number is a BIGINT, and checked.
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType};
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType, TimeUnit,
+};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
@@ -16,6 +19,9 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
+
+use super::arithmetic::{is_whole, negated};
+use super::exact;
 
 /// The rule.
 #[derive(Debug, Default)]
@@ -71,6 +77,20 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             let list = list.into_iter().map(|item| as_float(item, &data_type)).collect();
             Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+        }
+        Expr::Negative(inner) if inner.get_type(schema).is_ok_and(|found| is_whole(&found)) => {
+            Ok(Transformed::yes(negated(*inner)))
+        }
+        // The planner reads a whole number as seconds; here it is milliseconds, as in a DATE.
+        Expr::Cast(cast) if matches!(cast.field.data_type(), DataType::Timestamp(TimeUnit::Second, _)) => {
+            let millis = DataType::Timestamp(TimeUnit::Millisecond, None);
+            Ok(Transformed::yes(Expr::Cast(Cast::new(cast.expr, millis))))
+        }
+        Expr::Cast(cast) if matches!(cast.field.data_type(), DataType::Decimal128(..)) => {
+            match cast.expr.get_type(schema)? {
+                DataType::Float32 | DataType::Float64 => Ok(Transformed::yes(exact::decimal(cast))),
+                _ => Ok(Transformed::no(Expr::Cast(cast))),
+            }
         }
         Expr::Cast(cast) if cast.field.data_type().is_integer() => {
             let DataType::Decimal128(_, 1..) = cast.expr.get_type(schema)? else {

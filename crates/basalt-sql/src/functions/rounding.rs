@@ -7,8 +7,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType,
-    TimestampNanosecondType,
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit,
+    TimestampMillisecondType, TimestampNanosecondType,
 };
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
@@ -61,23 +61,30 @@ fn coerce(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {
     Ok(wanted)
 }
 
+/// Rounding 9.5 gives 10, and 0.5 gives 1: one digit more before the point.
 fn return_type(found: &[DataType]) -> DataType {
-    found[0].clone()
+    match &found[0] {
+        DataType::Decimal128(precision, scale) => {
+            DataType::Decimal128((precision + 1).min(DECIMAL128_MAX_PRECISION), *scale)
+        }
+        other => other.clone(),
+    }
 }
 
 fn run(args: &ScalarFunctionArgs, toward: Toward) -> Result<ColumnarValue> {
     let values = args.args[0].to_array(args.number_rows)?;
-    let rounded: ArrayRef = match values.data_type() {
+    let values_type = values.data_type();
+    let rounded: ArrayRef = match values_type {
         DataType::Timestamp(..) => round_dates(args, &values, toward)?,
-        DataType::Decimal128(precision, scale) => {
+        DataType::Decimal128(_, scale) => {
             let digits = digits(args)?;
             let step = match i64::from(*scale) - digits {
                 extra @ 1..=37 => 10_i128.pow(extra.unsigned_abs() as u32),
                 _ => 1,
             };
-            let values = values.as_primitive::<Decimal128Type>();
-            let rounded: Decimal128Array = values.unary(|value| nearest_multiple(value, step, toward));
-            Arc::new(rounded.with_precision_and_scale(*precision, *scale)?)
+            let decimals = values.as_primitive::<Decimal128Type>();
+            let rounded: Decimal128Array = decimals.unary(|value| nearest_multiple(value, step, toward));
+            Arc::new(rounded.with_data_type(return_type(std::slice::from_ref(values_type))))
         }
         DataType::Float64 => {
             let factor = 10_f64.powi(i32::try_from(digits(args)?).unwrap_or(0));
@@ -136,14 +143,20 @@ fn round_dates(args: &ScalarFunctionArgs, values: &ArrayRef, toward: Toward) -> 
     let nanoseconds = matches!(values.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
     let millis = cast(values, &DataType::Timestamp(TimeUnit::Millisecond, None))?;
     let millis = millis.as_primitive::<TimestampMillisecondType>();
-    // What a cast to milliseconds drops still counts for CEIL.
-    let has_rest = |row: usize| {
-        nanoseconds && values.as_primitive::<TimestampNanosecondType>().value(row).rem_euclid(1_000_000) > 0
+    // What a cast to milliseconds drops still counts: all of it for CEIL, half of one for ROUND to milliseconds.
+    let rest = |row: usize| match nanoseconds {
+        true => values.as_primitive::<TimestampNanosecondType>().value(row).rem_euclid(1_000_000),
+        false => 0,
+    };
+    let counts = |row: usize| match toward {
+        Toward::Up => rest(row) > 0,
+        Toward::Nearest => unit == Unit::Millis(1) && multiplier == 1 && rest(row) >= 500_000,
+        Toward::Down => false,
     };
     let rounded = (0..millis.len()).map(|row| {
         let value = millis.is_valid(row).then(|| millis.value(row))?;
-        let value = if toward == Toward::Up && has_rest(row) { value + 1 } else { value };
-        Some(unit.round(value, multiplier, toward))
+        // Rounded up already, where milliseconds are the unit.
+        Some(unit.round(value + i64::from(counts(row)), multiplier, toward))
     });
     let rounded: ArrayRef =
         Arc::new(datafusion::arrow::array::PrimitiveArray::<Int64Type>::from_iter(rounded));

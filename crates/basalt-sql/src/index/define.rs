@@ -239,10 +239,11 @@ impl Shape<'_> {
         let (source, label) = source_of(schema, column);
         let indexed = self.parts.iter().any(|part| part.source == source);
         let ColumnRef::Column(index) = column else { return Ok(()) };
-        if indexed || self.copies.iter().any(|copy| copy.column == label) {
-            return Ok(());
-        }
         let column = &schema.columns[index];
+        if indexed || self.copies.iter().any(|copy| copy.column == label) {
+            let message = format!("column {} is in the index already; leave it out of INCLUDE", column.name);
+            return Err(SqlError::coded(code::COLUMN_EXISTS, message));
+        }
         let number = QUALIFIER_FIRST + self.columns.len() as u32;
         let qualifier = numbered_qualifier(number, QUALIFIER_BYTES)
             .ok_or_else(|| SqlError::statement("an index cannot include that many columns"))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
+    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
 };
 
 /// Stands between a label and the number that makes it unique; no text can be typed with it.
@@ -20,6 +20,9 @@ pub(super) fn make_unique(query: &mut Query) {
     let is_ordered = query.order_by.is_some();
     if let SetExpr::Select(select) = query.body.as_mut() {
         mark_beside_wildcard(select);
+        if select.distinct.is_some() {
+            order_by_place(select, query.order_by.as_mut());
+        }
         if is_ordered && select.distinct.is_none() {
             mark_casts(select);
         }
@@ -47,6 +50,33 @@ fn mark_casts(select: &mut Select) {
         if let SelectItem::UnnamedExpr(expr @ Expr::Cast { .. }) = item {
             let alias = Ident::with_quote('"', format!("{}{MARK}={at}", label(expr)));
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
+
+/// `SELECT DISTINCT lower(a) .. ORDER BY lower(a)`: what the select list has is ordered by its place in the list, since the
+/// planner looks for the columns of a longer expression, which are gone.
+fn order_by_place(select: &Select, order_by: Option<&mut OrderBy>) {
+    let Some(OrderByKind::Expressions(keys)) = order_by.map(|order_by| &mut order_by.kind) else { return };
+    let listed = |wanted: &Expr| {
+        select.projection.iter().position(|item| match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr == wanted,
+            _ => false,
+        })
+    };
+    for key in keys {
+        if matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+            continue;
+        }
+        // Behind a wildcard, places are those of columns that nobody has counted yet.
+        let counted = |at: &usize| {
+            let before = &select.projection[..*at];
+            before
+                .iter()
+                .all(|item| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }))
+        };
+        if let Some(at) = listed(&key.expr).filter(counted) {
+            key.expr = Expr::value(Value::Number((at + 1).to_string(), false));
         }
     }
 }

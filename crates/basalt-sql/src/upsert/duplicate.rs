@@ -193,7 +193,8 @@ impl<'a> Updater<'a> {
                 return Err(SqlError::coded(code::KEY_UPDATED, message).at(position));
             }
             if columns.contains(&column) {
-                return Err(SqlError::statement(format!("column {name} is set twice")).at(position));
+                let message = format!("column {name} is set twice");
+                return Err(SqlError::coded(code::UPDATED_TWICE, message).at(position));
             }
             columns.push(column);
             values.push(Value::New(planning.row_expression(expr.clone(), table)?));

@@ -211,11 +211,17 @@ fn literal(expr: &SqlExpr, negative: bool) -> Option<ScalarValue> {
     }
 }
 
-/// A whole number, a DECIMAL (`1.5`) or a DOUBLE (`1.5e3`), as Phoenix reads them.
+/// A whole number (`1e18` too), a DECIMAL (`1.5`) or a DOUBLE (`1.5e-3`), as Phoenix reads them.
 fn number(digits: &str, negative: bool) -> Option<ScalarValue> {
     let sign = if negative { "-" } else { "" };
     if digits.contains(['e', 'E']) {
-        return format!("{sign}{digits}").parse().ok().map(|value| ScalarValue::Float64(Some(value)));
+        let value: f64 = format!("{sign}{digits}").parse().ok()?;
+        let is_whole = value.fract() == 0.0 && value.abs() < i64::MAX as f64;
+        return Some(if is_whole {
+            ScalarValue::Int64(Some(value as i64))
+        } else {
+            ScalarValue::Float64(Some(value))
+        });
     }
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let unscaled = format!("{sign}{whole}{fraction}");

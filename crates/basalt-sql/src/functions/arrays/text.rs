@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListBuilder, StringArray, StringBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_err};
+use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
 use super::{element, list_of, lists, span};
@@ -83,9 +83,8 @@ fn run_split(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     let delimiters = args.args[1].to_array(args.number_rows)?;
     let nulls = column(args, 2)?;
     split(&texts, |text, row| {
-        let Some(delimiter) = value(&delimiters, row) else {
-            return exec_err!("the delimiter of STRING_TO_ARRAY may not be NULL");
-        };
+        // Without a delimiter there is nothing to say about the parts.
+        let Some(delimiter) = value(&delimiters, row) else { return Ok(vec![]) };
         let null = nulls.as_ref().and_then(|column| value(column, row));
         Ok(text.split(delimiter).map(|part| (Some(part) != null).then_some(part)).collect())
     })
