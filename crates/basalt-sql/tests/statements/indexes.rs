@@ -82,7 +82,9 @@ fn create_index(dice: &mut Dice, number: u64) -> String {
             parts.push(part);
         }
     }
-    let included: Vec<&str> = COLUMNS.iter().map(|column| column.0).filter(|_| dice.roll(3) == 0).collect();
+    // A column that is indexed is not included as well: Phoenix refuses that, and so does Basalt.
+    let included = COLUMNS.iter().map(|column| column.0).filter(|column| !parts.contains(column));
+    let included: Vec<&str> = included.filter(|_| dice.roll(3) == 0).collect();
     let parts: Vec<String> =
         parts.iter().map(|part| format!("{part}{}", dice.pick(&["", " asc", " desc"]))).collect();
     let kind = dice.pick(&["", "local "]);
