@@ -20,6 +20,7 @@ mod metrics;
 mod new_file;
 pub mod options;
 pub mod read;
+mod row_order;
 mod snapshot;
 mod table;
 mod tags;

@@ -10,17 +10,20 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
+use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, RowMutation, Seq};
 use bytes::Bytes;
 use parking_lot::RwLock;
 
+mod block;
 mod cursor;
 mod entries;
 mod run;
 
 use entries::{Entries, Entry};
 
-pub(crate) use cursor::{MemtableCursor, block_of};
+pub(crate) use block::{BlockBuilder, block_of};
+pub(crate) use cursor::MemtableCursor;
 pub(crate) use run::{SortedRun, detached};
 
 /// Memory that an entry takes beside its bytes, at most: twice its own size, as a chunk may be half empty, and the count of references of
@@ -140,6 +143,23 @@ impl Memtable {
         let entries = self.entries.read();
         let step = (entries.len() / count.max(1)).max(1);
         entries.iter().step_by(step).skip(1).map(|entry| entry.mutation.row_bytes()).collect()
+    }
+
+    /// The cells of a family in some rows (ascending) that `seq_max` sees, in key order: few runs of many rows each. Holds the
+    /// lock only while it counts up references.
+    pub(crate) fn runs_of_rows(&self, rows: &[&[u8]], family: &str, seq_max: Seq) -> Vec<CellRun> {
+        let mut found = Vec::new();
+        let entries = self.entries.read();
+        for row in rows {
+            let place = entries.before(row);
+            let of_row = entries.from(&place).take_while(|entry| entry.row() == *row);
+            let seen = of_row.filter(|entry| entry.seq <= seq_max);
+            found.extend(seen.map(|entry| (entry.seq, entry.mutation.clone())));
+        }
+        drop(entries);
+        let mut runs = Vec::new();
+        cursor::build_runs(&found, Some(family.as_bytes()), &mut runs);
+        runs
     }
 
     /// The last row before `before` (`None`: of all) with a cell of the family that `seq_max` sees.

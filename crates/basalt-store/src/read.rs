@@ -70,6 +70,7 @@ pub use file::{Keep, ReadAccess, ReadCounters, StoreFile};
 pub use filter::FilterFault;
 pub(crate) use filter::compile as compile_filter;
 pub use get::get_row;
+pub(crate) use get::{RowsInput, get_rows};
 pub(crate) use handle::FileHandles;
 pub use known_values::KnownValues;
 pub(crate) use matcher::Wishes;

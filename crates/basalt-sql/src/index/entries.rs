@@ -162,12 +162,24 @@ impl Entries {
     pub(super) fn decode(&self, rows: &[Vec<CellRun>]) -> Result<(RecordBatch, Vec<usize>), SqlError> {
         let mut decoder = RowDecoder::of_columns(&self.base, &self.needed);
         let mut found = vec![];
+        // Rows that follow each other in a block are decoded column by column, if they come as one run.
+        let mut ahead: Option<CellRun> = None;
         for (position, runs) in rows.iter().enumerate() {
-            if self.is_row(runs) {
-                found.push(position);
-                runs.iter().try_for_each(|run| decoder.push(run))?;
+            if !self.is_row(runs) {
+                continue;
+            }
+            found.push(position);
+            for run in runs {
+                match &mut ahead {
+                    Some(last) if goes_on(last, run) => last.cells.end = run.cells.end,
+                    _ => {
+                        let last = ahead.replace(run.clone());
+                        last.iter().try_for_each(|run| decoder.push(run))?;
+                    }
+                }
             }
         }
+        ahead.iter().try_for_each(|run| decoder.push(run))?;
         decoder.end()?;
         Ok((decoder.finish_batch()?, found))
     }
@@ -178,6 +190,11 @@ impl Entries {
         let wanted = |family: &[u8]| families.iter().any(|wanted| wanted.as_bytes() == family);
         runs.iter().any(|run| run.cells.clone().any(|cell| wanted(run.block.cell(cell).family)))
     }
+}
+
+/// True if one run continues the other in its block.
+fn goes_on(last: &CellRun, run: &CellRun) -> bool {
+    Arc::ptr_eq(&last.block, &run.block) && last.cells.end == run.cells.start
 }
 
 fn arrow_error(error: datafusion::arrow::error::ArrowError) -> SqlError {

@@ -82,15 +82,15 @@ impl Keeper {
     fn write(&self, change: &IndexChange<'_>, out: &mut WriteBatch) -> Result<(), SqlError> {
         let before = self.make(change.index, change.before)?;
         let after = self.make(change.index, change.after)?;
-        let mut fresh = vec![];
-        let mut gone = HashSet::new();
+        // What a unique index has to look at.
+        let (mut fresh, mut gone) = (vec![], vec![]);
         for row in 0..change.before.len() {
             let (old, new) = (before.get(row), after.get(row));
             let same_key = matches!((&old, &new), (Some(old), Some(new)) if old.row() == new.row());
             if let Some(old) = &old
                 && !same_key
             {
-                gone.insert(old.row());
+                gone.push(old.row());
                 delete(change.index, old.row(), out)?;
             }
             let Some(new) = new else { continue };
@@ -103,7 +103,7 @@ impl Keeper {
             }
         }
         match &self.unique {
-            Some(leading) => self.check_unique(change, leading, &fresh, &gone),
+            Some(leading) => self.check_unique(change, leading, &fresh, &gone.into_iter().collect()),
             None => Ok(()),
         }
     }

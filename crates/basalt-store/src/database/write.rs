@@ -11,6 +11,7 @@ use super::{Database, Shared};
 use crate::commit::{BATCH_BYTES_MAX, Target};
 use crate::error::{Error, Result};
 use crate::options::Durability;
+use crate::row_order::order_of;
 use crate::snapshot::query::View;
 use crate::snapshot::read;
 use crate::version::{RegionVersion, TableVersion, Version};
@@ -103,9 +104,7 @@ impl Database {
         change: impl FnOnce(Vec<Vec<CellRun>>) -> Result<Option<WriteBatch>>,
     ) -> Result<Option<Seq>> {
         let (seq, written) = self.read_modify_write(durability, |view| {
-            let current = |row: &_| read::row(view.shared, view.version, table, AsRef::as_ref(row), view.seq);
-            let current = rows.iter().map(current).collect::<Result<Vec<_>>>()?;
-            let batch = change(current)?.unwrap_or_default();
+            let batch = change(current_rows(view, table, rows)?)?.unwrap_or_default();
             let written = !batch.is_empty();
             Ok((batch, written))
         })?;
@@ -223,6 +222,20 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// The visible cells of each row, in the order in which they are named.
+fn current_rows(view: &View<'_>, table: TableId, rows: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<CellRun>>> {
+    if let [row] = rows {
+        return Ok(vec![read::row(view.shared, view.version, table, row.as_ref(), view.seq)?]);
+    }
+    let rows: Vec<&[u8]> = rows.iter().map(AsRef::as_ref).collect();
+    let mut order = order_of(&rows);
+    order.dedup_by(|next, before| rows[*next] == rows[*before]);
+    let distinct: Vec<&[u8]> = order.into_iter().map(|at| rows[at]).collect();
+    let found = read::rows(view.shared, view.version, table, &distinct, view.seq)?;
+    let cells = |row: &&[u8]| found[distinct.partition_point(|known| known < row)].clone();
+    Ok(rows.iter().map(cells).collect())
 }
 
 /// Nobody but its table writes to an index.

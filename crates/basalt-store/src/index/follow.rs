@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a batch to the batch with its index rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use basalt_hfile::CellRun;
 use basalt_model::{RowMutationRef, Seq, TableDescriptor, TableId, WriteBatch};
 
-use super::after::{self, Overlay};
+use super::after::{Afterwards, Overlay};
 use super::{IndexChange, IndexKeeper};
 use crate::database::Shared;
 use crate::error::{Error, Result};
+use crate::row_order::order_of;
 use crate::snapshot::query::View;
 use crate::snapshot::read;
 use crate::tags;
@@ -39,8 +41,7 @@ impl Shared {
                 follow_table(view, &batch, view.version.table(table)?, &keepers, timestamp, &mut more)?;
             }
         }
-        more.iter().for_each(|(table, row)| batch.push(table, row));
-        Ok(batch)
+        Ok(in_order(&batch, &more))
     }
 
     /// The indexes of a table that are kept, with their keepers.
@@ -61,6 +62,26 @@ impl Shared {
     }
 }
 
+/// Both batches as one, by table and row; changes of one row keep their order. Numbers are then given out, and memtables filled, without
+/// another look for repeated rows.
+fn in_order(batch: &WriteBatch, more: &WriteBatch) -> WriteBatch {
+    let mut tables: BTreeMap<TableId, Vec<RowMutationRef<'_>>> = BTreeMap::new();
+    for (table, row) in batch.iter().chain(more.iter()) {
+        tables.entry(table).or_default().push(row);
+    }
+    let mut out = WriteBatch::with_capacity(batch.len() + more.len(), batch.size_bytes() + more.size_bytes());
+    for (table, rows) in tables {
+        by_row(&rows).for_each(|row| out.push(table, row));
+    }
+    out
+}
+
+/// Mutations in the order of their rows; changes of one row keep their order.
+fn by_row<'a>(mutations: &[RowMutationRef<'a>]) -> impl Iterator<Item = RowMutationRef<'a>> {
+    let rows: Vec<&[u8]> = mutations.iter().map(|mutation| mutation.row()).collect();
+    order_of(&rows).into_iter().map(|at| mutations[at])
+}
+
 fn follow_table(
     view: &View<'_>,
     batch: &WriteBatch,
@@ -69,26 +90,22 @@ fn follow_table(
     timestamp: i64,
     out: &mut WriteBatch,
 ) -> Result<()> {
-    let mut mutations: Vec<RowMutationRef<'_>> =
+    let mutations: Vec<RowMutationRef<'_>> =
         batch.iter().filter(|(id, _)| *id == table.id).map(|(_, row)| row).collect();
-    // Stable: the changes of one row keep their order.
-    mutations.sort_by(|a, b| a.row().cmp(b.row()));
+    let mutations: Vec<_> = by_row(&mutations).collect();
     check_cells(&table.descriptor, &mutations, timestamp)?;
+    let changes: Vec<_> = mutations.chunk_by(|a, b| a.row() == b.row()).collect();
+    let rows: Vec<&[u8]> = changes.iter().map(|changes| changes[0].row()).collect();
+    let before = read::rows(view.shared, view.version, table.id, &rows, view.seq)?;
     let mut overlay: Option<Overlay> = None;
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for changes in mutations.chunk_by(|a, b| a.row() == b.row()) {
-        let row = changes[0].row();
-        let old = read::row(view.shared, view.version, table.id, row, view.seq)?;
-        let new = match after::plain(&old, changes, timestamp) {
-            Some(new) => new,
-            None => {
-                let overlay = overlay.get_or_insert_with(|| Overlay::new(view, batch));
-                read::row(view.shared, &overlay.version, table.id, row, overlay.seq)?
-            }
-        };
-        before.push(old);
-        after.push(new);
+    let mut after = Afterwards::default();
+    for ((row, changes), old) in rows.iter().zip(&changes).zip(&before) {
+        if !after.push_plain(old, changes, timestamp) {
+            let overlay = overlay.get_or_insert_with(|| Overlay::new(view, batch));
+            after.push(read::row(view.shared, &overlay.version, table.id, row, overlay.seq)?);
+        }
     }
+    let after = after.finish();
     keep(view, keepers, &before, &after, out)
 }
 

@@ -6,18 +6,17 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use basalt_hfile::{CellBlock, CellRun, CellSlot, RowFronts};
+use basalt_hfile::CellRun;
 use basalt_model::{CellRef, RowMutation, Seq};
 use bytes::Bytes;
 
 use super::Memtable;
+use super::block::BlockBuilder;
 use crate::Result;
 use crate::read::CellSource;
 
 const FIRST_ROWS: usize = 16;
 const ROWS_MAX: usize = 1024;
-/// Size at which a block of one very long row is closed and another begun; offsets in a block are 32 bits.
-const BLOCK_BYTES_MAX: usize = 64 << 20;
 
 /// Cells of one family (or of all) of a memtable, up to a sequence number.
 #[derive(Debug)]
@@ -71,7 +70,11 @@ impl CellSource for MemtableCursor {
 }
 
 /// Turns entries (rows ascending, newest first in a row) into runs of cells in key order.
-fn build_runs(entries: &[(Seq, RowMutation)], family: Option<&[u8]>, out: &mut VecDeque<CellRun>) {
+pub(super) fn build_runs(
+    entries: &[(Seq, RowMutation)],
+    family: Option<&[u8]>,
+    out: &mut impl Extend<CellRun>,
+) {
     let mut builder = BlockBuilder::default();
     let mut at = 0;
     let mut cells = Vec::new();
@@ -87,109 +90,12 @@ fn build_runs(entries: &[(Seq, RowMutation)], family: Option<&[u8]>, out: &mut V
             cells.sort_by(CellRef::compare);
         }
         for cell in &cells {
-            if builder.size_bytes() > BLOCK_BYTES_MAX {
-                builder.finish_into(out);
+            if builder.is_full() {
+                out.extend(builder.finish());
             }
             builder.push(cell);
         }
         at += len;
     }
-    builder.finish_into(out);
-}
-
-/// A block of cells that are in key order.
-pub(crate) fn block_of(cells: &[CellRef<'_>]) -> Arc<CellBlock> {
-    let mut builder = BlockBuilder::default();
-    cells.iter().for_each(|cell| builder.push(cell));
-    let mut runs = VecDeque::new();
-    builder.finish_into(&mut runs);
-    runs.pop_front().map(|run| run.block).unwrap_or_default()
-}
-
-/// Builds a block from cells in key order.
-#[derive(Debug)]
-struct BlockBuilder {
-    keys: Vec<u8>,
-    values: Vec<u8>,
-    tags: Vec<u8>,
-    slots: Vec<CellSlot>,
-    row_starts: Vec<u32>,
-    plain: bool,
-}
-
-impl Default for BlockBuilder {
-    fn default() -> Self {
-        let (keys, values, tags) = (Vec::new(), Vec::new(), Vec::new());
-        Self { keys, values, tags, slots: Vec::new(), row_starts: Vec::new(), plain: true }
-    }
-}
-
-impl BlockBuilder {
-    fn size_bytes(&self) -> usize {
-        self.keys.len() + self.values.len() + self.tags.len()
-    }
-
-    fn push(&mut self, cell: &CellRef<'_>) {
-        let new_row = self.slots.last().is_none_or(|last| key_row(&self.keys, last) != cell.row);
-        if new_row {
-            self.row_starts.push(self.slots.len() as u32);
-        }
-        let repeated = !new_row
-            && self
-                .slots
-                .last()
-                .is_some_and(|last| key_column(&self.keys, last) == (cell.family, cell.qualifier));
-        self.plain &= !repeated && !cell.cell_type.is_delete();
-        self.slots.push(CellSlot {
-            key: self.keys.len() as u32,
-            value: self.values.len() as u32,
-            value_len: cell.value.len() as u32,
-            qualifier_len: cell.qualifier.len() as u32,
-            tags: self.tags.len() as u32,
-            tags_len: cell.tags.len() as u16,
-            row_len: cell.row.len() as u16,
-            family_len: cell.family.len() as u8,
-            cell_type: cell.cell_type,
-            timestamp: cell.timestamp,
-            seq: cell.seq,
-        });
-        self.keys.extend_from_slice(&(cell.row.len() as u16).to_be_bytes());
-        self.keys.extend_from_slice(cell.row);
-        self.keys.push(cell.family.len() as u8);
-        self.keys.extend_from_slice(cell.family);
-        self.keys.extend_from_slice(cell.qualifier);
-        self.keys.extend_from_slice(&cell.timestamp.to_be_bytes());
-        self.keys.push(cell.cell_type.code());
-        self.values.extend_from_slice(cell.value);
-        self.tags.extend_from_slice(cell.tags);
-    }
-
-    fn finish_into(&mut self, out: &mut VecDeque<CellRun>) {
-        let built = std::mem::take(self);
-        if built.slots.is_empty() {
-            return;
-        }
-        let cells = 0..built.slots.len();
-        let block = CellBlock {
-            keys: built.keys.into(),
-            values: built.values.into(),
-            tags: built.tags.into(),
-            slots: built.slots,
-            row_starts: built.row_starts,
-            plain: built.plain,
-            fronts: RowFronts::default(),
-        };
-        out.push_back(CellRun { block: Arc::new(block), cells });
-    }
-}
-
-fn key_row<'a>(keys: &'a [u8], slot: &CellSlot) -> &'a [u8] {
-    let start = slot.key as usize + 2;
-    &keys[start..start + slot.row_len as usize]
-}
-
-fn key_column<'a>(keys: &'a [u8], slot: &CellSlot) -> (&'a [u8], &'a [u8]) {
-    let start = slot.key as usize + 3 + slot.row_len as usize;
-    let (family, rest) = keys[start..].split_at(slot.family_len as usize);
-    (family, &rest[..slot.qualifier_len as usize])
+    out.extend(builder.finish());
 }

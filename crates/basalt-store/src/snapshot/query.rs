@@ -17,6 +17,7 @@ use crate::read::{
     self, FamilyPlan, Keep, Limits, ReadAccess, RegionPlan, Row, Rows, Rules, StoreFile, TableScanPlan,
     Wishes, compile_filter, point,
 };
+use crate::row_order::order_of;
 use crate::version::{RegionVersion, TableVersion, Version};
 
 /// A state of the database to read from.
@@ -259,7 +260,8 @@ impl<'a> Lookups<'a> {
     /// What several gets find, in their order.
     pub(crate) fn get_all(&mut self, gets: &[Get]) -> Result<Vec<Row>> {
         let mut rows = vec![Row::default(); gets.len()];
-        let order = by_row(gets);
+        let asked: Vec<&[u8]> = gets.iter().map(Get::row).collect();
+        let order = order_of(&asked);
         let mut ahead = Vec::with_capacity(TOGETHER);
         for group in order.chunks(TOGETHER) {
             ahead.clear();
@@ -328,22 +330,6 @@ fn files_of_row<'a>(
 ) -> impl Iterator<Item = &'a Arc<StoreFile>> {
     let files = region.files.get(&family.name).map_or(&[][..], Vec::as_slice);
     files.iter().filter(move |file| file.meta().first_row <= row && *row <= file.meta().last_row[..])
-}
-
-/// The numbers of the gets, in the order of their rows.
-fn by_row(gets: &[Get]) -> Vec<usize> {
-    // Most are decided by the first eight bytes behind what all have in common, which lie in the list itself.
-    let first = gets.first().map_or(&b""[..], Get::row);
-    let in_common = |row: &[u8]| row.iter().zip(first).take_while(|(a, b)| a == b).count();
-    let common = gets.iter().map(|get| in_common(get.row())).min().unwrap_or(0);
-    let front = |row: &[u8]| {
-        let mut front = [0; 8];
-        front.iter_mut().zip(&row[common..]).for_each(|(to, from)| *to = *from);
-        u64::from_be_bytes(front)
-    };
-    let mut order: Vec<_> = gets.iter().enumerate().map(|(at, get)| (front(get.row()), at)).collect();
-    order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| gets[a.1].row().cmp(gets[b.1].row())));
-    order.into_iter().map(|(_, at)| at).collect()
 }
 
 /// What scans choose beyond [`ReadOptions`].

@@ -5,6 +5,7 @@
 //! in memory and by name, reopenings and power losses. After a power loss the database must show everything that was acknowledged as durable; of
 //! the batches behind that, a prefix.
 
+use basalt_hfile::CellRun;
 use basalt_model::{TableId, WriteBatch};
 use basalt_store::env::sim::SimStorage;
 use basalt_store::{Database, Durability, OpenOptions, Snapshot};
@@ -238,6 +239,25 @@ impl Run {
             let cells: usize = found.iter().map(|run| run.cells.len()).sum();
             let columns = expected[table].get(&row).map_or(0, |columns| columns.len());
             assert_eq!(cells, columns, "seed {}: row {row}", self.seed);
+        }
+        self.check_several(&snapshot);
+    }
+
+    /// Rows that are asked for together are what each of them is alone.
+    fn check_several(&mut self, snapshot: &Snapshot) {
+        let table = self.tables[self.dice.roll(2) as usize];
+        let rows: Vec<String> = (0..45).map(|row| format!("row{row:02}")).collect();
+        let mut asked: Vec<&[u8]> = rows.iter().map(|row| row.as_bytes()).collect();
+        asked.retain(|_| self.dice.roll(3) > 0);
+        let together = snapshot.get_rows(table, &asked).unwrap();
+        assert_eq!(together.len(), asked.len());
+        for (row, together) in asked.iter().zip(together) {
+            let alone = snapshot.get_row(table, row).unwrap();
+            let cells = |runs: &[CellRun]| {
+                let runs = runs.iter().flat_map(|run| run.cells.clone().map(|i| run.block.cell(i)));
+                runs.map(|cell| format!("{cell:?}")).collect::<Vec<_>>()
+            };
+            assert_eq!(cells(&together), cells(&alone), "seed {}: row {row:?}", self.seed);
         }
     }
 
