@@ -276,6 +276,17 @@ impl ColumnarBlock {
         Ok(vector * VECTOR + self.key_rows(vector)?.lower_bound(row)?)
     }
 
+    /// [`Self::lower_bound`] of two rows. The keys of a vector are decoded once if both are in it.
+    pub fn lower_bounds(&self, first: &[u8], second: &[u8]) -> Result<(usize, usize)> {
+        let vector = self.vector_of_row(first)?;
+        if self.vector_of_row(second)? != vector {
+            return Ok((self.lower_bound(first)?, self.lower_bound(second)?));
+        }
+        let keys = self.key_rows(vector)?;
+        let number = |row| Ok::<_, crate::Error>(vector * VECTOR + keys.lower_bound(row)?);
+        Ok((number(first)?, number(second)?))
+    }
+
     /// The first row of a vector.
     pub fn first_row_of(&self, vector: usize) -> Result<Vec<u8>> {
         Ok(self.key_index()?.get(vector).to_vec())

@@ -12,6 +12,9 @@
 //!
 //! The first three are answered by its head. The rows of any other block are read as cells, by the merge and the resolver
 //! that read everything else; they are also the oracle of this path in the tests.
+//!
+//! A few rows of one vector are read as cells, too, if the cache has the cells of the vector, as it has once lookups come to it again and
+//! again: there they are found without decoding the vector's keys.
 
 mod stretches;
 
@@ -59,6 +62,9 @@ pub(crate) struct Begin {
 /// Rows of other sources among those of a row group, up to which it passes: reading one of them costs about as much
 /// as making cells of this part of a row group.
 const OTHERS_MAX: usize = 128;
+
+/// Rows of a vector that are read as cells if the cache has these; of more rows the columns are decoded sooner than made of cells.
+const AS_CELLS_MAX: usize = 32;
 
 impl GroupRows {
     /// Adds file, table and rows to an error of the file layer.
@@ -232,28 +238,18 @@ impl LoneFiles {
         if !passes {
             return Ok(false);
         }
+        let Some(rows) = rows_in(&file, block, &group, part, access)? else { return Ok(false) };
         let Some(others) = self.other_rows(range)? else { return Ok(false) };
-        let bound =
-            |row: &[u8], default: usize| match group.first_row_of(0).map_err(explain)?.as_slice().cmp(row) {
-                Ordering::Less => group.lower_bound(row).map_err(explain),
-                _ => Ok(default),
-            };
-        // Where the range does not cut the group, its index need not be read.
-        let first = if part.cut_before { bound(&range.start, 0)? } else { 0 };
-        let last = match &range.end {
-            Some(end) if part.cut_behind => bound(end, 0)?,
-            _ => group.rows(),
-        };
+        let bound = |row: &[u8]| lower_bound(&group, row).map_err(explain);
         let size_bytes = file.explained(file.reader()?.block_extent(block))?.size_bytes;
         access.counters.blocks_read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         access.counters.bytes_read.fetch_add(size_bytes.into(), std::sync::atomic::Ordering::Relaxed);
-        let rows = first..last.max(first);
         let mut replaced = 0;
         let others: VecDeque<_> = others
             .into_iter()
             .map(|row| {
-                let at = bound(&row, 0)?.clamp(rows.start, rows.end);
-                let behind = bound(&point_end(&row), 0)?.clamp(at, rows.end);
+                let at = bound(&row)?.clamp(rows.start, rows.end);
+                let behind = bound(&point_end(&row))?.clamp(at, rows.end);
                 replaced += behind - at;
                 Ok((at..behind, row))
             })
@@ -329,6 +325,47 @@ impl LoneFiles {
             block: *block,
             _memory,
         }))
+    }
+}
+
+/// The rows of a group in a part of its rows; `None` if they are so few that they are found sooner among decoded cells, which the cache
+/// has or shall have.
+fn rows_in(
+    file: &StoreFile,
+    block: usize,
+    group: &ColumnarBlock,
+    part: &Part,
+    access: &ReadAccess,
+) -> Result<Option<Range<usize>>> {
+    let explain = |error| file.explain(error, Some(block));
+    let Part { range: KeyRange { start, end }, cut_before, cut_behind } = part;
+    // Where the range does not cut the group, its index need not be read.
+    let Some(end) = end.as_ref().filter(|_| *cut_behind) else {
+        let first = if *cut_before { lower_bound(group, start).map_err(explain)? } else { 0 };
+        return Ok(Some(first..group.rows()));
+    };
+    if !cut_before {
+        return Ok(Some(0..lower_bound(group, end).map_err(explain)?));
+    }
+    let vector = group.vector_of_row(start).map_err(explain)?;
+    let in_one = access.keep == Keep::Decoded && group.vector_of_row(end).map_err(explain)? == vector;
+    let held = if in_one { access.cache.get(file.meta().id, block, vector) } else { None };
+    let (first, last) = match &held {
+        Some(cells) => (vector * VECTOR + cells.lower_bound(start), vector * VECTOR + cells.lower_bound(end)),
+        None => group.lower_bounds(start, end).map_err(explain)?,
+    };
+    let rows = first..last.max(first);
+    let is_short = in_one && rows.len() <= AS_CELLS_MAX;
+    let as_cells =
+        is_short && (held.is_some() || access.cache.is_worth_decoding(file.meta().id, block, vector));
+    Ok((!as_cells).then_some(rows))
+}
+
+/// [`ColumnarBlock::lower_bound`], without a look at the keys if that is the first row.
+fn lower_bound(group: &ColumnarBlock, row: &[u8]) -> basalt_hfile::Result<usize> {
+    match group.first_row_of(0)?.as_slice().cmp(row) {
+        Ordering::Less => group.lower_bound(row),
+        _ => Ok(0),
     }
 }
 
