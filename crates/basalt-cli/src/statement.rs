@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use basalt::{ErrorKind, Outcome, ProgressReading, Session, SqlError};
+use basalt::{Begun, ErrorKind, Outcome, ProgressReading, RowStream, Session, SqlError};
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
@@ -242,30 +242,44 @@ pub(crate) struct Measured {
     pub(crate) elapsed: Duration,
 }
 
-/// Runs a query without printing it. Cancels it behind its first rows if nobody wants more.
+/// Runs a statement without printing it. Cancels it behind its first rows if nobody wants more. A query that needs no plan is answered by this
+/// thread, as it is for programs that call the library.
 pub(crate) fn measure(connection: &Connection, text: &str, until: Until) -> Result<Measured> {
     let started = Instant::now();
-    let (session, statement) = (Arc::clone(&connection.session), text.to_string());
-    let work = async move {
-        let Outcome::Rows(mut batches) = session.execute(&statement).await? else {
-            return Ok(Measured { rows: 0, value: None, elapsed: started.elapsed() });
-        };
-        let mut measured = Measured { rows: 0, value: None, elapsed: Duration::ZERO };
-        while let Some(batch) = batches.next().await {
-            let batch = batch?;
-            measured.rows += batch.num_rows() as u64;
-            measured.value = if measured.rows == 1 { single_value(&batch) } else { None };
-            if until == Until::FirstRow && measured.rows > 0 {
-                break;
+    let session = Arc::clone(&connection.session);
+    let ended = match session.begin(text) {
+        Ok(Begun::Answered(rows)) => Ok(connection.front.block_on(count(rows, started, until))),
+        Ok(Begun::Waiting(waiting)) => connection.interruptible(async move {
+            match session.go_on(*waiting).await? {
+                Outcome::Rows(rows) => count(rows, started, until).await,
+                _ => Ok(Measured { rows: 0, value: None, elapsed: started.elapsed() }),
             }
-        }
-        measured.elapsed = started.elapsed();
-        Ok(measured)
+        }),
+        Err(error) => Ok(Err(error)),
     };
-    match connection.interruptible(work) {
+    match ended {
         Ok(ended) => ended.map_err(|error: SqlError| failure(error, text, 0)),
         Err(interrupt) => Err(cancelled(interrupt)),
     }
+}
+
+/// Reads the rows of a statement that was begun at `started`.
+async fn count(
+    mut batches: RowStream,
+    started: Instant,
+    until: Until,
+) -> std::result::Result<Measured, SqlError> {
+    let mut measured = Measured { rows: 0, value: None, elapsed: Duration::ZERO };
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        measured.rows += batch.num_rows() as u64;
+        measured.value = if measured.rows == 1 { single_value(&batch) } else { None };
+        if until == Until::FirstRow && measured.rows > 0 {
+            break;
+        }
+    }
+    measured.elapsed = started.elapsed();
+    Ok(measured)
 }
 
 /// The value of a batch of one row and one column.

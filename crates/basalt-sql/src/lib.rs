@@ -13,6 +13,7 @@
 //! wholly or not at all (DELETE of more rows than fit in memory excepted, which says so); errors are translated
 //! once, in [`error`].
 
+mod begun;
 mod catalog;
 mod coerce;
 mod constant;
@@ -48,6 +49,7 @@ mod split;
 mod update;
 mod upsert;
 
+pub use begun::{Begun, Waiting};
 pub use engine::{Engine, EngineOptions};
 pub use error::{ErrorKind, PhoenixCode, Position, SqlError};
 pub use ingest::{BulkLoad, RowRefusal};

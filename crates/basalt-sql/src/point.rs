@@ -57,7 +57,7 @@ pub(crate) fn answer(
     RowStream::titled(rows, &Titles::of(query)).map(Some)
 }
 
-/// The rows of these keys that are there.
+/// The rows of these keys that are there; the keys ascend.
 fn by_key(
     snapshot: &Snapshot,
     relation: &Relation,
@@ -66,9 +66,11 @@ fn by_key(
     keys: &[Bytes],
 ) -> Result<RecordBatch, SqlError> {
     let mut decoder = RowDecoder::of_columns(schema, columns);
-    for key in keys {
-        for run in snapshot.get_row(relation.id, key)? {
-            decoder.push(&run)?;
+    match keys {
+        [key] => snapshot.get_row(relation.id, key)?.iter().try_for_each(|run| decoder.push(run))?,
+        keys => {
+            let rows = snapshot.get_rows(relation.id, keys)?;
+            rows.iter().flatten().try_for_each(|run| decoder.push(run))?;
         }
     }
     decoder.end()?;

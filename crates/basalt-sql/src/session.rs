@@ -14,6 +14,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
 
+use crate::begun::{Begun, Waiting};
 use crate::catalog;
 use crate::copy;
 use crate::cursor::{Cursors, Declared};
@@ -88,11 +89,29 @@ impl Session {
     /// Runs one statement. A statement that changes something is done when this returns; the rows of a query
     /// are computed as they are read. Dropping the future or the rows cancels the statement.
     pub async fn execute(&self, sql: &str) -> Result<Outcome, SqlError> {
+        self.end(self.begin(sql)?).await
+    }
+
+    /// Reads one statement and answers it at once if it is a query of a few rows by their key or by an index, for callers whose
+    /// thread may wait for a few reads of the disk: handing these queries to another thread takes as long as answering them. All
+    /// other statements wait for [`Session::go_on`] of the same session. The place of the statement among those that run is taken from here
+    /// on.
+    pub fn begin(&self, sql: &str) -> Result<Begun, SqlError> {
         let parsed = dialect::parse(sql)?;
         if parsed.parameters > 0 {
             return Err(dialect::unbound(1));
         }
-        self.execute_parsed(parsed).await
+        self.begin_parsed(parsed)
+    }
+
+    /// Runs a statement that was begun and waits, as [`Session::execute`] does.
+    pub async fn go_on(&self, waiting: Waiting) -> Result<Outcome, SqlError> {
+        let Waiting { statement, tokens, hints, ticket } = waiting;
+        let outcome = self.in_time(self.run(statement, tokens, &hints)).await?;
+        Ok(match outcome {
+            Outcome::Rows(rows) => Outcome::Rows(rows.holding(ticket)),
+            done => done,
+        })
     }
 
     /// Parses a statement that will be executed with values for its parameters.
@@ -102,24 +121,31 @@ impl Session {
 
     /// Runs a prepared statement with one value per parameter, as [`Session::execute`] does.
     pub async fn execute_prepared(&self, prepared: &Prepared, values: &[Value]) -> Result<Outcome, SqlError> {
-        self.execute_parsed(prepared.bind(values)?).await
+        self.end(self.begin_parsed(prepared.bind(values)?)?).await
     }
 
-    async fn execute_parsed(&self, parsed: Parsed) -> Result<Outcome, SqlError> {
+    async fn end(&self, begun: Begun) -> Result<Outcome, SqlError> {
+        match begun {
+            Begun::Answered(rows) => Ok(Outcome::Rows(rows)),
+            Begun::Waiting(waiting) => self.go_on(*waiting).await,
+        }
+    }
+
+    fn begin_parsed(&self, parsed: Parsed) -> Result<Begun, SqlError> {
         *self.progress.lock() = Arc::default();
         self.warnings.lock().clear();
         let Parsed { mut statement, hints, tokens, text, .. } = parsed;
-        let running = self.engine.running();
-        let ticket = running.enter(&text, self.progress());
+        let ticket = self.engine.running().enter(&text, self.progress());
         if let Some(schema) = self.schema.lock().as_deref() {
             statement.qualify(schema);
         }
         let hints = self.read_hints(&hints);
-        let outcome = self.in_time(self.run(statement, tokens, &hints)).await?;
-        Ok(match outcome {
-            Outcome::Rows(rows) => Outcome::Rows(rows.holding(ticket)),
-            done => done,
-        })
+        if let Statement::Query(query) = &statement
+            && let Some(rows) = self.at_once(query, &hints)?
+        {
+            return Ok(Begun::Answered(rows.holding(ticket)));
+        }
+        Ok(Begun::Waiting(Box::new(Waiting { statement, tokens, hints, ticket })))
     }
 
     /// The outcome, or an error when the time is over that a statement may take.
@@ -140,7 +166,7 @@ impl Session {
     async fn run(&self, statement: Statement, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
         let database = self.engine.database();
         match statement {
-            Statement::Query(query) => Ok(Outcome::Rows(self.select(*query, tokens, hints).await?)),
+            Statement::Query(query) => Ok(Outcome::Rows(self.planned(*query, tokens, hints).await?)),
             Statement::Cursor(cursor) => self.cursor(cursor, tokens, hints).await,
             Statement::Upsert(upsert) => {
                 Ok(Outcome::changed("UPSERT", upsert::upsert(&self.planning(tokens, hints), upsert).await?))
@@ -178,12 +204,19 @@ impl Session {
     }
 
     async fn select(&self, query: Query, tokens: TokenMap, hints: &Hints) -> Result<RowStream, SqlError> {
-        let (schema, progress) = (self.schema.lock().clone(), self.progress());
-        let database = self.engine.database();
-        let rows = point::answer(database, &query, schema.as_deref(), &hints.indexes, &progress)?;
-        if let Some(rows) = rows {
-            return Ok(rows);
+        match self.at_once(&query, hints)? {
+            Some(rows) => Ok(rows),
+            None => self.planned(query, tokens, hints).await,
         }
+    }
+
+    /// The rows of a query that needs no plan.
+    fn at_once(&self, query: &Query, hints: &Hints) -> Result<Option<RowStream>, SqlError> {
+        let (schema, progress) = (self.schema.lock().clone(), self.progress());
+        point::answer(self.engine.database(), query, schema.as_deref(), &hints.indexes, &progress)
+    }
+
+    async fn planned(&self, query: Query, tokens: TokenMap, hints: &Hints) -> Result<RowStream, SqlError> {
         let planning = self.planning(tokens, hints);
         let titles = Titles::of(&query);
         let plan = planning.query(query)?;

@@ -126,7 +126,7 @@ impl<'a> Stretch<'a> {
         Ok(batches.map(|batches| batches.iter().map(RecordBatch::num_rows).sum()))
     }
 
-    /// The keys of the table's rows, sorted.
+    /// The keys of the table's rows, sorted, each once.
     fn keys(&self, snapshot: &Snapshot, base: &TableSchema) -> Result<Option<Vec<Bytes>>, SqlError> {
         let Some(columns) = self.key_columns(base) else { return Ok(None) };
         let Some(batches) = self.read(snapshot, &columns, ROWS_MAX)? else { return Ok(None) };
@@ -140,6 +140,7 @@ impl<'a> Stretch<'a> {
             })?;
         }
         keys.sort_unstable();
+        keys.dedup();
         Ok(Some(keys))
     }
 
