@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use basalt_sql::{Engine, EngineOptions, ErrorKind, Outcome, Session, SqlError};
+use basalt_sql::{Begun, Engine, EngineOptions, ErrorKind, Outcome, Session, SqlError};
 use basalt_store::{Database, OpenOptions};
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::Int64Type;

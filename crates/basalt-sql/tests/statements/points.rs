@@ -217,3 +217,58 @@ async fn many_rows_by_an_indexed_value_are_all_found() {
         assert_eq!(found.len() as i64, count);
     }
 }
+
+/// The store decodes what is looked up again and again, and finds it there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_that_is_asked_for_again_and_again_is_found_as_the_first_time() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 15).await;
+    changed(&session, "create table u (k bigint primary key, a integer)").await.expect("creates");
+    changed(&session, "upsert into u select k, k % 4096 from t").await.expect("writes");
+    changed(&session, "create index i on u (a)").await.expect("creates");
+    for change in
+        ["delete from t where k < 0", "upsert into u values (-1, 7)", "delete from u where k = 4103"]
+    {
+        changed(&session, change).await.expect(change);
+        for value in [7, 8, 4095, 5000] {
+            let planned = format!("select /*+ NO_INDEX */ k from u where a = {value}");
+            let mut planned = numbers(&session, &planned).await.expect("finds");
+            planned.sort_unstable();
+            for _ in 0..8 {
+                let sql = format!("select k from u where a = {value}");
+                assert_eq!(numbers(&session, &sql).await.expect("finds"), planned, "{change}, {value}");
+                let counted = numbers(&session, &format!("select count(*) from u where a = {value}")).await;
+                assert_eq!(counted.expect("counts"), [planned.len() as i64], "{change}, {value}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_queries_without_a_plan_are_answered_where_they_begin() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    for sql in ["create table t (k integer primary key, a integer)", "create index i on t (a)"] {
+        changed(&session, sql).await.expect(sql);
+    }
+    for (sql, at_once) in [
+        ("upsert into t values (1, 5)", false),
+        ("select a from t where k = 1", true),
+        ("select count(*) from t where a = 5", true),
+        ("select sum(a) from t where a = 5", false),
+        ("select a from t", false),
+    ] {
+        let begun = session.begin(sql).expect(sql);
+        assert_eq!(matches!(begun, Begun::Answered(_)), at_once, "{sql}");
+        match begun {
+            Begun::Answered(rows) => assert_eq!(rows.count().await, 1, "{sql}"),
+            Begun::Waiting(waiting) => drop(session.go_on(*waiting).await.expect(sql)),
+        }
+    }
+    let Begun::Waiting(dropped) = session.begin("upsert into t values (2, 5)").expect("is read") else {
+        panic!("a statement that writes was run")
+    };
+    drop(dropped);
+    assert_eq!(count(&session, "t").await, 1);
+}
