@@ -8,8 +8,11 @@
 //! | 19 dictionary | `u32 count`, a frame of lengths, the distinct strings in ascending order | a frame of positions |
 //! | 20 FSST | a symbol table ([`super::fsst`]) | a frame of their lengths, the codes of all of them |
 //! | 21 prefix | | a frame of the lengths shared with the string before, one of the lengths of the rest, the rests |
+//! | 22 digits | `u8 digits`, `u8 scheme`, `u32 length`, the front of all strings, parameters of the [scheme](super::ints) | the numbers behind the front |
 //!
 //! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
+
+mod digits;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,6 +26,7 @@ use super::input::Input;
 use super::strings::{Span, StringList, Strings};
 use crate::compression::Compressor;
 use crate::error::Damage;
+use digits::Digits;
 
 const DICTIONARY_STRINGS_MAX: usize = 1 << 14;
 const DICTIONARY_BYTES_MAX: usize = 1 << 18;
@@ -44,6 +48,8 @@ pub(super) enum TextScheme {
     Fsst(SymbolTable),
     /// Without what the string before has in front.
     Prefix,
+    /// As numbers.
+    Digits(Digits),
 }
 
 /// Distinct strings in ascending order, back to back.
@@ -105,6 +111,7 @@ impl TextScheme {
             Self::Dictionary(_) => 19,
             Self::Fsst(_) => 20,
             Self::Prefix => 21,
+            Self::Digits(_) => 22,
         }
     }
 
@@ -116,6 +123,7 @@ impl TextScheme {
             Self::Dictionary(_) => "dictionary",
             Self::Fsst(_) => "fsst",
             Self::Prefix => "prefix",
+            Self::Digits(_) => "digits",
         }
     }
 
@@ -124,6 +132,7 @@ impl TextScheme {
         match self {
             Self::Fixed(_) | Self::Plain | Self::Dictionary(_) => 100,
             Self::Fsst(_) | Self::Prefix => 105,
+            Self::Digits(_) => 102,
         }
     }
 
@@ -138,6 +147,7 @@ impl TextScheme {
                 out.extend_from_slice(&dictionary.bytes);
             }
             Self::Fsst(table) => table.write(out),
+            Self::Digits(digits) => digits.write_params(out),
         }
     }
 
@@ -157,6 +167,7 @@ impl TextScheme {
             }
             20 => Self::Fsst(SymbolTable::read(input)?),
             21 => Self::Prefix,
+            22 => Self::Digits(Digits::read_params(input)?),
             other => return Err(input.damage(format!("no scheme of strings has the number {other}"))),
         })
     }
@@ -188,6 +199,7 @@ impl TextScheme {
                     .expect("decoded to the sum of the lengths"))
             }
             Self::Prefix => decode_prefixed(&mut input, count, bytes_max),
+            Self::Digits(digits) => digits.decode(bytes, count, bytes_max),
         }
     }
 }
@@ -274,6 +286,7 @@ impl TextEncoder {
                 self.fsst.as_ref().expect("an encoder for its table").encode(&plain, out);
             }
             TextScheme::Prefix => encode_prefixed(strings, out),
+            TextScheme::Digits(digits) => digits.encode(strings, out),
         }
     }
 }
@@ -321,6 +334,9 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
         let numbers = dictionary.numbers();
         let scheme = TextScheme::Dictionary(Arc::new(dictionary));
         encoders.push(TextEncoder { numbers, ..without_table(scheme) });
+    } else if let Some(digits) = Digits::try_of(full) {
+        // A dictionary, where there can be one, is left in its place: its positions are grouped and compared without the strings.
+        encoders.push(without_table(TextScheme::Digits(digits)));
     }
     encoders
 }

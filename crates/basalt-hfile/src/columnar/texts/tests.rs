@@ -50,6 +50,7 @@ fn string() -> impl Strategy<Value = Vec<u8>> {
         3 => vec(prop_oneof![Just(0u8), Just(b'a'), Just(b'b'), Just(255)], 0..40),
         2 => "[a-z]{3,9} (sleeps|haggles) (quickly|furiously)".prop_map(String::into_bytes),
         1 => (0usize..9).prop_map(|at| format!("word{at}").into_bytes()),
+        1 => (0u64..1_000_000).prop_map(|number| format!("{number:09}").into_bytes()),
     ]
 }
 
@@ -77,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_panic(number in 16u8..23, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
+    fn random_bytes_are_no_panic(number in 16u8..24, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
         let mut input = Input::new(&bytes);
         if let Ok(scheme) = TextScheme::read_params(number, &mut input) {
             let _ = scheme.decode(&Bytes::copy_from_slice(input.rest()), count, 1000);
@@ -106,9 +107,35 @@ fn a_few_words_go_by_number() {
 
 #[test]
 fn sorted_names_share_their_fronts() {
-    let (name, bytes) = check(&vectors(|at| format!("customer#{at:09}")), Compression::None);
+    let (name, bytes) = check(&vectors(|at| format!("customer#{at:09}.")), Compression::None);
     assert_eq!(name, "prefix");
-    assert!(bytes < 3 * 1024 * 2, "{bytes}");
+    assert!(bytes < 3 * 1024 * 3, "{bytes}");
+}
+
+#[test]
+fn names_with_a_number_become_numbers() {
+    let (name, bytes) = check(&vectors(|at| format!("customer#{at:09}")), Compression::Zstd);
+    assert_eq!(name, "digits");
+    assert!(bytes < 3 * 32 + 64, "{bytes}");
+    let mixed = |at: u32| {
+        (at.wrapping_mul(0x9e37_79b9) ^ at.wrapping_mul(0x9e37_79b9) >> 15).wrapping_mul(0x85eb_ca6b)
+    };
+    let (name, bytes) = check(&vectors(|at| format!("Order#{:09}", mixed(at) >> 12)), Compression::Zstd);
+    assert_eq!(name, "digits");
+    assert!(bytes < 3 * (1024 * 20 / 8 + 24) + 64, "{bytes}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn strings_of_digits_come_back(front in "[a-z0-9]{0,20}", digits in 1usize..22, numbers in vec(vec(any::<u64>(), 0..300), 1..4)) {
+        let text = |number: &u64| format!("{front}{:0digits$}", u128::from(*number) % 10u128.pow(digits as u32)).into_bytes();
+        let vectors: Vec<StringList> =
+            numbers.iter().map(|numbers| list(&numbers.iter().map(text).collect::<Vec<_>>())).collect();
+        check_all(&vectors);
+        check(&vectors, Compression::Zstd);
+    }
 }
 
 #[test]

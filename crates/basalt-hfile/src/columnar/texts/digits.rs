@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Strings that are one front and a number in decimal digits, always as many: `user000000004711`, `Customer#000000001`, `20261123`.
+//! They are stored as the numbers.
+
+use bytes::Bytes;
+
+use super::super::input::Input;
+use super::super::ints::{IntScheme, Nature};
+use super::super::strings::{StringList, Strings};
+use crate::error::Damage;
+
+/// Most digits: every such number is an `i64`.
+const DIGITS_MAX: usize = 18;
+
+/// What the strings have in common, and how their numbers are stored.
+#[derive(Debug, Clone, PartialEq)]
+pub(in super::super) struct Digits {
+    front: Bytes,
+    /// How many digits follow the front.
+    digits: usize,
+    numbers: IntScheme,
+}
+
+impl Digits {
+    /// For these vectors, if all their strings are like that.
+    pub(super) fn try_of(vectors: &[&StringList]) -> Option<Self> {
+        let first = vectors.iter().find_map(|vector| vector.iter().next())?;
+        let number_at = first.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |last| last + 1);
+        let front_len = number_at.max(first.len().saturating_sub(DIGITS_MAX));
+        let (front, digits) = (Bytes::copy_from_slice(&first[..front_len]), first.len() - front_len);
+        let number = |string: &[u8]| (digits > 0).then(|| number_behind(&front, digits, string))?;
+        let numbers: Option<Vec<Vec<i64>>> =
+            vectors.iter().map(|vector| vector.iter().map(number).collect()).collect();
+        let numbers = numbers?;
+        let slices: Vec<&[i64]> = numbers.iter().map(Vec::as_slice).collect();
+        let numbers = IntScheme::choose(&slices, Nature::Integer);
+        Some(Self { front, digits, numbers })
+    }
+
+    pub(super) fn write_params(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[self.digits as u8, self.numbers.number()]);
+        out.extend_from_slice(&(self.front.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.front);
+        self.numbers.write_params(out);
+    }
+
+    pub(super) fn read_params(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let (digits, scheme) = (usize::from(input.u8()?), input.u8()?);
+        if !(1..=DIGITS_MAX).contains(&digits) {
+            return Err(input.damage(format!("numbers of {digits} digits")));
+        }
+        let front_len = input.u32()? as usize;
+        let front = Bytes::copy_from_slice(input.take(front_len)?);
+        Ok(Self { front, digits, numbers: IntScheme::read_params(scheme, input)? })
+    }
+
+    /// Appends a vector.
+    pub(super) fn encode(&self, strings: &StringList, out: &mut Vec<u8>) {
+        let number = |string| number_behind(&self.front, self.digits, string);
+        let numbers: Option<Vec<i64>> = strings.iter().map(number).collect();
+        self.numbers.encode(&numbers.expect("chosen for strings like these"), out);
+    }
+
+    /// Decodes a vector of `count` strings, which `bytes` is all of; they may come to `bytes_max`.
+    pub(super) fn decode(&self, bytes: &[u8], count: usize, bytes_max: usize) -> Result<Strings, Damage> {
+        let len = self.front.len() + self.digits;
+        let total = len.saturating_mul(count);
+        if total > bytes_max {
+            return Err(Damage::new(0, format!("strings of {total} bytes, {bytes_max} are the most")));
+        }
+        let mut numbers = vec![0_u64; count];
+        self.numbers.decode(bytes, &mut numbers)?;
+        let end = 10_u64.pow(self.digits as u32);
+        if let Some(number) = numbers.iter().find(|number| **number >= end) {
+            return Err(Damage::new(0, format!("{number} where a number of {} digits must be", self.digits)));
+        }
+        let mut plain = Vec::with_capacity(total);
+        for number in numbers {
+            plain.extend_from_slice(&self.front);
+            plain.extend_from_slice(&written(number)[WRITTEN - self.digits..]);
+        }
+        let strings = Strings::back_to_back(plain.into(), 0, &vec![len; count]);
+        Ok(strings.expect("as many bytes as the strings have"))
+    }
+}
+
+/// The number behind the front; `None` if the string is anything else.
+fn number_behind(front: &[u8], digits: usize, string: &[u8]) -> Option<i64> {
+    let number = string.strip_prefix(front).filter(|rest| rest.len() == digits)?;
+    number.iter().try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
+}
+
+/// Digits of a number with zeros before it.
+const WRITTEN: usize = 24;
+
+/// A number below 10^24 with all of its digits.
+fn written(number: u64) -> [u8; WRITTEN] {
+    const E8: u64 = 100_000_000;
+    let mut out = [0; WRITTEN];
+    let parts = [number / (E8 * E8), number / E8 % E8, number % E8];
+    for (out, part) in out.as_chunks_mut::<8>().0.iter_mut().zip(parts) {
+        *out = eight_digits(part as u32);
+    }
+    out
+}
+
+/// The digits of a number below 10^8, all at once: lanes of four digits become lanes of two, and those of one. Each division
+/// is a multiplication whose error is too small to matter for so few digits (Warren, Hacker's Delight, 2nd edition, chapter 10).
+fn eight_digits(number: u32) -> [u8; 8] {
+    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
+    let hundreds = (fours * 10_486 >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | (twos - 10 * tens) << 8;
+    (ones | 0x3030_3030_3030_3030).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_with_all_digits() {
+        for number in 0..10_000 {
+            let text = format!("{number:04}");
+            assert_eq!(eight_digits(number), *format!("0000{text}").as_bytes());
+            assert_eq!(
+                eight_digits(number * 10_000 + 9_999 - number).first_chunk(),
+                text.as_bytes().first_chunk::<4>()
+            );
+        }
+        for number in [0, 9, 10, 99_999_999, 100_000_000, 123_456_789_012_345_678, 999_999_999_999_999_999] {
+            assert_eq!(written(number), *format!("{number:024}").as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_behind_the_front_is_not_taken() {
+        let of = |strings: &[&str]| {
+            let list: StringList = strings.iter().map(|string| string.as_bytes()).collect();
+            Digits::try_of(&[&list]).map(|digits| (digits.front, digits.digits))
+        };
+        assert_eq!(of(&["a-01", "a-02"]), Some((Bytes::from("a-"), 2)));
+        assert_eq!(of(&["17", "18"]), Some((Bytes::new(), 2)));
+        assert_eq!(of(&["012345678901234567890", "012345678901234567899"]), Some((Bytes::from("012"), 18)));
+        for others in [&["a-01", "b-02"][..], &["a-01", "a-2"], &["a-01", "a-0x"], &["a", "b"], &[""], &[]] {
+            assert_eq!(of(others), None, "{others:?}");
+        }
+        assert_eq!(of(&["012345678901234567890", "112345678901234567899"]), None);
+    }
+}
