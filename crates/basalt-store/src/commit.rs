@@ -25,7 +25,7 @@ use basalt_model::{FrozenBatch, RowMutation, Seq, TableId, WriteBatch};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::env::SyncKind;
+use crate::env::{Env, SyncKind};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::memtable::Memtable;
@@ -165,10 +165,38 @@ impl CommitLine {
         self.sequencer.lock()
     }
 
-    /// Makes all that is visible durable.
+    /// Makes all that is visible durable. Others write to the log meanwhile.
     pub(crate) fn sync_log(&self) -> Result<()> {
-        let mut log = self.log.lock();
-        if log.has_unsynced() { log.sync(SyncKind::Data) } else { log.check() }
+        let log = self.log.lock();
+        log.check()?;
+        let sync = log.pending_sync();
+        drop(log);
+        sync.map_or(Ok(()), |sync| sync.run(SyncKind::Data))
+    }
+
+    /// What the log needs from time to time: syncs what no writer waits for, begins the next segment before this one is full, and
+    /// marks the log if it is idle.
+    pub(crate) fn tend_log(&self) -> Result<()> {
+        self.sync_log()?;
+        // A variable of its own, so that the lock is released here.
+        let wish = self.log.lock().segment_wish();
+        if let Some(wish) = wish {
+            let segment = wish.create();
+            // What is appended from here to the next segment's header is synced under the lock: let it be little.
+            self.sync_log()?;
+            self.log.lock().go_on_in(segment)?;
+        }
+        self.log.lock().mark();
+        Ok(())
+    }
+
+    /// Forgets the log before segment `first`, and removes what a durable manifest says is not needed.
+    pub(crate) fn remove_log_before(&self, env: &Env, first: u64) {
+        let forgotten = self.log.lock().forget_before(first);
+        for path in forgotten {
+            // What stays behind is removed by the next opening.
+            let _ = env.storage.remove(&path);
+        }
     }
 
     /// The log, for rotation, syncs and removal of segments.

@@ -8,7 +8,7 @@
 //!
 //! What a [`Storage`] promises, and all that the rest of the crate may rely on:
 //!
-//! 1. Bytes given to [`FileWrite::append`] survive a power loss once a later [`StorageFile::sync`] returned.
+//! 1. Bytes given to [`FileWrite::append`] survive a power loss once a later [`StorageFile::sync`] or [`FileSync::sync`] returned.
 //! 2. A file's *name* (after create, rename, remove) survives once a later [`Storage::sync_dir`] of its
 //!    directory returned.
 //! 3. [`Storage::rename`] is atomic: after a crash the target is the old file or the new one, whole.
@@ -38,10 +38,20 @@ pub enum SyncKind {
     All,
 }
 
+/// Makes a file durable while others append to it.
+pub trait FileSync: Send + Sync + Debug {
+    /// Makes everything durable that was appended before.
+    fn sync(&self, kind: SyncKind) -> io::Result<()>;
+}
+
 /// A file being written from front to back.
 pub trait StorageFile: FileWrite {
+    /// For syncs beside appends. The file stays open as long as it lives.
+    fn syncer(&self) -> Arc<dyn FileSync>;
     /// Makes everything appended so far durable.
-    fn sync(&mut self, kind: SyncKind) -> io::Result<()>;
+    fn sync(&mut self, kind: SyncKind) -> io::Result<()> {
+        self.syncer().sync(kind)
+    }
     /// Cuts the file to `len` bytes; later appends go behind them.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 }

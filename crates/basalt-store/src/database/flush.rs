@@ -254,7 +254,7 @@ impl Shared {
         });
         self.upkeep.flushed_memtables.lock().add(&memtables);
         self.commit.release(memtables.iter().map(|memtable| memtable.size_bytes()).sum());
-        self.commit.log().remove_before(first_segment);
+        self.commit.remove_log_before(&self.env, first_segment);
         self.metrics.flushes.fetch_add(u64::from(!memtables.is_empty()), Relaxed);
         let written: u64 = files.iter().map(|flushed| flushed.file.meta.size_bytes).sum();
         self.metrics.flush_bytes.fetch_add(written, Relaxed);

@@ -21,7 +21,7 @@ use super::Shared;
 use super::compaction::Wish;
 use super::pacing::Pace;
 use crate::compact::Control;
-use crate::env::{SyncKind, Task};
+use crate::env::Task;
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::memtable::Memtable;
@@ -199,16 +199,15 @@ fn compaction_loop(shared: &Shared) {
     }
 }
 
-/// Syncs what asynchronous writes left and marks the log when it is idle.
+/// Tends the log until it fails, which it says to every writer from then on.
 fn log_loop(shared: &Shared) {
     while !shared.upkeep.pause(shared.options.async_sync_ms) {
-        let mut log = shared.commit.log();
-        if log.has_unsynced() && log.sync(SyncKind::Data).is_err() {
-            // The log says so to every writer from now on.
+        if shared.commit.tend_log().is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
-            return;
+            if shared.commit.log().check().is_err() {
+                return;
+            }
         }
-        log.mark();
     }
 }
 

@@ -12,7 +12,7 @@ use basalt_hfile::LocalFile;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{
-    Clock, DirEntry, FileRead, FileWrite, LockError, LockGuard, LockMode, Random, Spawner, Storage,
+    Clock, DirEntry, FileRead, FileSync, FileWrite, LockError, LockGuard, LockMode, Random, Spawner, Storage,
     StorageFile, SyncKind, Task,
 };
 
@@ -21,39 +21,45 @@ pub(super) struct LocalStorage;
 
 #[derive(Debug)]
 struct LocalWrite {
-    file: File,
+    file: Arc<File>,
 }
 
 impl FileWrite for LocalWrite {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        self.file.as_ref().write_all(bytes)
+    }
+}
+
+impl FileSync for File {
+    fn sync(&self, kind: SyncKind) -> io::Result<()> {
+        match kind {
+            SyncKind::Data => self.sync_data(),
+            SyncKind::All => self.sync_all(),
+        }
     }
 }
 
 impl StorageFile for LocalWrite {
-    fn sync(&mut self, kind: SyncKind) -> io::Result<()> {
-        match kind {
-            SyncKind::Data => self.file.sync_data(),
-            SyncKind::All => self.file.sync_all(),
-        }
+    fn syncer(&self) -> Arc<dyn FileSync> {
+        Arc::clone(&self.file) as _
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
         self.file.set_len(len)?;
-        self.file.seek(SeekFrom::Start(len)).map(drop)
+        self.file.as_ref().seek(SeekFrom::Start(len)).map(drop)
     }
 }
 
 impl Storage for LocalStorage {
     fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        Ok(Box::new(LocalWrite { file }))
+        Ok(Box::new(LocalWrite { file: Arc::new(file) }))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.seek(SeekFrom::End(0))?;
-        Ok(Box::new(LocalWrite { file }))
+        Ok(Box::new(LocalWrite { file: Arc::new(file) }))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn FileRead>> {

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::{DirEntry, FileRead, FileWrite, LockError, LockGuard, LockMode, Storage, StorageFile, SyncKind};
+use super::{
+    DirEntry, FileRead, FileSync, FileWrite, LockError, LockGuard, LockMode, Storage, StorageFile, SyncKind,
+};
 
 /// What an injected fault does to the call that it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -370,7 +372,7 @@ impl FileRead for SimRead {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct SimWrite {
     storage: SimStorage,
     id: u64,
@@ -402,8 +404,8 @@ impl FileWrite for SimWrite {
     }
 }
 
-impl StorageFile for SimWrite {
-    fn sync(&mut self, _kind: SyncKind) -> io::Result<()> {
+impl FileSync for SimWrite {
+    fn sync(&self, _kind: SyncKind) -> io::Result<()> {
         let mut state = self.storage.state.lock();
         if state.generation != self.storage.generation {
             return Err(io::Error::other("the power was cut"));
@@ -417,6 +419,12 @@ impl StorageFile for SimWrite {
                 Err(fault.strike("sync"))
             }
         }
+    }
+}
+
+impl StorageFile for SimWrite {
+    fn syncer(&self) -> Arc<dyn FileSync> {
+        Arc::new(self.clone())
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {

@@ -116,12 +116,12 @@ impl LogReader<'_> {
             if segment.valid {
                 let later = || self.later_segment_is_valid(&numbers[at + 1..]);
                 self.read_segment(&segment, &later, &mut found, &mut replay)?;
-            } else if self.later_segment_is_valid(&numbers[at + 1..])? || segment.next_header(0)?.is_some() {
+            } else if self.later_segment_is_valid(&numbers[at + 1..])? || segment.header_was_durable()? {
                 let what = BadFrame::unknown("the segment header is not valid");
                 self.damaged(&mut found, &segment.path, 0, what)?;
                 self.read_segment(&segment, &|| Ok(true), &mut found, &mut replay)?;
             } else {
-                // Nothing behind it is valid either: the numbers go on from here.
+                // Nothing behind it was ever durable: the numbers go on from here.
                 found.next_segment = found.next_segment.min(number);
                 found.useless.push(number);
             }

@@ -122,6 +122,11 @@ impl Segment {
         Ok(first)
     }
 
+    /// True if a frame says that the segment's header was durable.
+    pub(super) fn header_was_durable(&self) -> Result<bool> {
+        Ok(self.durable_end_behind(0)?.is_some_and(|durable_end| durable_end > 0))
+    }
+
     /// The largest `durable_end` that a valid header behind `at` states.
     pub(super) fn durable_end_behind(&self, at: u64) -> Result<Option<u64>> {
         let mut durable_end = None;

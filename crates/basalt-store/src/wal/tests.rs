@@ -200,6 +200,107 @@ fn after_a_failed_sync_the_log_takes_nothing_more() {
 }
 
 #[test]
+fn a_sync_beside_appends_makes_durable_what_was_there_when_it_was_asked_for() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(payload(1)).unwrap();
+    let sync = writer.pending_sync().unwrap();
+    writer.append(payload(2)).unwrap();
+    sync.run(SyncKind::Data).unwrap();
+    assert!(writer.has_unsynced(), "the second frame");
+    writer.append(payload(3)).unwrap();
+    // The third frame says that the first was durable, and nothing of the second.
+    let bytes = log.storage.read(&Log::segment(1)).unwrap();
+    let frame = (bytes.len() - SEGMENT_HEADER) / 3;
+    let damaged = |at: usize| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + frame].fill(0);
+        log.storage.overwrite(&Log::segment(1), bytes).unwrap();
+        log.read(false)
+    };
+    assert!(matches!(damaged(SEGMENT_HEADER), Err(Error::Corrupt(_))));
+    assert_eq!(damaged(SEGMENT_HEADER + frame).unwrap().0, [1]);
+    log.storage.overwrite(&Log::segment(1), bytes.clone()).unwrap();
+    writer.sync(SyncKind::Data).unwrap();
+    assert!(!writer.has_unsynced());
+}
+
+#[test]
+fn a_sync_that_waits_behind_a_failed_one_fails_with_it() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(payload(1)).unwrap();
+    let (first, second) = (writer.pending_sync().unwrap(), writer.pending_sync().unwrap());
+    log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::LostSync }));
+    assert!(matches!(first.run(SyncKind::Data), Err(Error::LogFailed { .. })));
+    log.storage.set_faults(None);
+    assert!(matches!(second.run(SyncKind::Data), Err(Error::LogFailed { .. })));
+    assert!(matches!(writer.append(payload(2)), Err(Error::LogFailed { .. })));
+}
+
+#[test]
+fn the_next_segment_is_made_while_the_open_one_takes_frames() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(500);
+    writer.append(payload(1)).unwrap();
+    assert!(writer.segment_wish().is_none(), "there is room");
+    writer.append(payload(2)).unwrap();
+    let wish = writer.segment_wish().expect("the segment is nearly full");
+    assert!(writer.segment_wish().is_none(), "one at a time");
+    for seq in 3..=6 {
+        writer.append(payload(seq)).unwrap();
+    }
+    let segment = wish.create();
+    writer.append(payload(7)).unwrap();
+    assert_eq!(log.read(false).unwrap().1.useless, [2], "a file without a header");
+    writer.go_on_in(segment).unwrap();
+    assert!(!writer.has_unsynced(), "the header says so");
+    writer.append(payload(8)).unwrap();
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!(seqs, (1..=8).collect::<Vec<_>>());
+    assert_eq!(found.segments.iter().map(|segment| segment.number).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn a_segment_that_could_not_be_made_is_made_later() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(200);
+    writer.append(payload(1)).unwrap();
+    writer.append(payload(2)).unwrap();
+    let wish = writer.segment_wish().expect("the segment is nearly full");
+    log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::Full }));
+    assert!(matches!(writer.go_on_in(wish.create()), Err(Error::OutOfSpace { .. })));
+    log.storage.set_faults(None);
+    for seq in 3..=6 {
+        writer.append(payload(seq)).unwrap();
+    }
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!(seqs, (1..=6).collect::<Vec<_>>());
+    assert!(found.segments.len() > 1);
+}
+
+#[test]
+fn a_header_that_was_never_durable_may_vanish_before_its_frames() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(payload(1)).unwrap();
+    writer.finish_segment().unwrap();
+    writer.append(payload(2)).unwrap();
+    let without_header = || {
+        let mut bytes = log.storage.read(&Log::segment(2)).unwrap();
+        bytes[..SEGMENT_HEADER].fill(0);
+        log.storage.overwrite(&Log::segment(2), bytes).unwrap();
+        log.read(false)
+    };
+    let (seqs, found) = without_header().unwrap();
+    assert_eq!((seqs, found.useless), (vec![1], vec![2]));
+    writer.sync(SyncKind::Data).unwrap();
+    writer.append(payload(3)).unwrap();
+    let Err(Error::Corrupt(corruption)) = without_header() else { panic!("not noticed") };
+    assert!(corruption.to_string().contains("header"), "{corruption}");
+}
+
+#[test]
 fn what_recovery_read_stays_although_a_failed_sync_gave_it_up() {
     for seed in 1..=50 {
         let log = Log::new(SimStorage::new(seed));

@@ -4,11 +4,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed},
+};
 
 use basalt_model::{Seq, TableId};
 
 use super::frame::{FRAME_HEADER, FrameHeader, SEGMENT_HEADER, encode_segment_header};
+use super::sync::{PendingSync, Syncs};
 use crate::env::{Env, StorageFile, SyncKind};
 use crate::error::{Error, Result};
 use crate::layout;
@@ -56,13 +60,33 @@ struct OpenSegment {
     file: Box<dyn StorageFile>,
     /// Where the next frame begins.
     end: u64,
+    /// Where the last frame that is no mark ends.
+    data_end: u64,
     /// Everything before this is durable.
-    durable_end: u64,
+    durable_end: Arc<AtomicU64>,
     seq_last: Seq,
-    /// True if a frame, other than a mark, was appended after the last sync.
-    unsynced: bool,
-    /// True if some frame or mark says `durable_end` (rule 4).
+    /// True if a mark follows the last frame (rule 4).
     marked: bool,
+}
+
+impl OpenSegment {
+    fn has_unsynced(&self) -> bool {
+        self.data_end > self.durable_end.load(Acquire)
+    }
+}
+
+/// A file for the next segment, with a durable name and nothing in it.
+pub(crate) struct EmptySegment {
+    number: u64,
+    file: Box<dyn StorageFile>,
+}
+
+/// What [`EmptySegment`] is made from.
+pub(crate) struct SegmentWish {
+    env: Env,
+    path: PathBuf,
+    number: u64,
+    syncs: Arc<Syncs>,
 }
 
 /// The end of the log.
@@ -75,7 +99,9 @@ pub(crate) struct LogWriter {
     finished: Vec<SegmentEntry>,
     open: Option<OpenSegment>,
     next_segment: u64,
-    failed: Option<Arc<io::Error>>,
+    /// Somebody makes a file for it: the open segment stays open until then.
+    preparing: bool,
+    syncs: Arc<Syncs>,
     size_bytes: Arc<AtomicU64>,
     /// Memory for the next frame.
     spare: Vec<u8>,
@@ -95,23 +121,30 @@ impl LogWriter {
         next_segment: u64,
     ) -> Self {
         let size_bytes = Arc::new(AtomicU64::new(finished.iter().map(|segment| segment.size_bytes).sum()));
-        let (open, failed, spare) = (None, None, Vec::new());
-        Self { env, root, log_id, segment_bytes_max, finished, open, next_segment, failed, size_bytes, spare }
+        let (open, syncs, spare) = (None, Arc::default(), Vec::new());
+        Self {
+            env,
+            root,
+            log_id,
+            segment_bytes_max,
+            finished,
+            open,
+            next_segment,
+            preparing: false,
+            syncs,
+            size_bytes,
+            spare,
+        }
     }
 
     /// An error if the log has failed (rule 3).
     pub(crate) fn check(&self) -> Result<()> {
-        match &self.failed {
-            Some(source) => Err(Error::LogFailed { source: Arc::clone(source) }),
-            None => Ok(()),
-        }
+        self.syncs.check()
     }
 
     /// Takes nothing more: a panic came in between, and nobody knows where the last frame ends.
     pub(crate) fn give_up(&mut self) -> Error {
-        let source = Arc::new(io::Error::other("the program panicked while it wrote to the log"));
-        self.failed = Some(Arc::clone(&source));
-        Error::LogFailed { source }
+        self.syncs.fail(io::Error::other("the program panicked while it wrote to the log"))
     }
 
     /// The same log, whose size this gauge shows from now on.
@@ -127,7 +160,7 @@ impl LogWriter {
 
     /// True if some appended frame is not known to be durable.
     pub(crate) fn has_unsynced(&self) -> bool {
-        self.open.as_ref().is_some_and(|open| open.unsynced)
+        self.open.as_ref().is_some_and(OpenSegment::has_unsynced)
     }
 
     /// A frame without sections yet, for [`Self::append`].
@@ -149,7 +182,8 @@ impl LogWriter {
 
     fn append_sections(&mut self, payload: &mut Payload) -> Result<()> {
         assert!(payload.seq_first <= payload.seq_last);
-        if self.open.as_ref().is_some_and(|open| open.end >= self.segment_bytes_max) {
+        let is_full = self.open.as_ref().is_some_and(|open| open.end >= self.segment_bytes_max);
+        if is_full && !self.preparing {
             self.finish_segment()?;
         }
         if self.open.is_none() {
@@ -158,7 +192,7 @@ impl LogWriter {
         self.append_frame(payload)?;
         let open = self.open.as_mut().expect("opened above");
         open.seq_last = open.seq_last.max(payload.seq_last);
-        (open.unsynced, open.marked) = (true, false);
+        (open.data_end, open.marked) = (open.end, false);
         Ok(())
     }
 
@@ -167,7 +201,7 @@ impl LogWriter {
         let header = FrameHeader {
             segment: open.number,
             offset: open.end,
-            durable_end: open.durable_end,
+            durable_end: open.durable_end.load(Acquire),
             payload_len: u32::try_from(payload.bytes.len() - FRAME_HEADER)
                 .expect("groups are bounded far below 4 GiB"),
             section_count: payload.section_count,
@@ -180,7 +214,7 @@ impl LogWriter {
         if let Err(error) = open.file.append(&payload.bytes) {
             let path = layout::segment_path(&self.root, open.number);
             if let Err(cut) = open.file.truncate(open.end) {
-                self.failed = Some(Arc::new(cut));
+                self.syncs.fail(cut);
             }
             return Err(Error::io("write", &path)(error));
         }
@@ -192,22 +226,24 @@ impl LogWriter {
     /// Makes all frames durable (rule 2).
     pub(crate) fn sync(&mut self, kind: SyncKind) -> Result<()> {
         self.check()?;
-        let Some(open) = &mut self.open else { return Ok(()) };
-        if let Err(error) = open.file.sync(kind) {
-            let source = Arc::new(error);
-            self.failed = Some(Arc::clone(&source));
-            return Err(Error::LogFailed { source });
-        }
-        open.durable_end = open.end;
-        open.unsynced = false;
-        Ok(())
+        self.pending_sync().map_or(Ok(()), |sync| sync.run(kind))
+    }
+
+    /// A sync of all frames, which may run while others are appended.
+    pub(crate) fn pending_sync(&self) -> Option<PendingSync> {
+        self.open.as_ref().map(|open| PendingSync {
+            file: open.file.syncer(),
+            end: open.end,
+            durable_end: Arc::clone(&open.durable_end),
+            syncs: Arc::clone(&self.syncs),
+        })
     }
 
     /// Writes down that the last frames are durable (rule 4), without a sync of its own. A failure costs
     /// nothing but the mark.
     pub(crate) fn mark(&mut self) {
         let Some(open) = &self.open else { return };
-        if self.failed.is_some() || open.marked || open.unsynced {
+        if self.check().is_err() || open.marked || open.has_unsynced() {
             return;
         }
         let seq = open.seq_last;
@@ -228,24 +264,44 @@ impl LogWriter {
         Ok(())
     }
 
-    fn open_segment(&mut self) -> Result<()> {
+    /// What the next segment is made from, once the open one is nearly full. Whoever takes it calls [`Self::go_on_in`] with what
+    /// comes of it.
+    pub(crate) fn segment_wish(&mut self) -> Option<SegmentWish> {
+        let nearly_full = self.segment_bytes_max - self.segment_bytes_max / 4;
+        let wanted = self.open.as_ref().is_some_and(|open| open.end >= nearly_full) && !self.preparing;
+        wanted.then(|| {
+            self.preparing = true;
+            self.wish()
+        })
+    }
+
+    fn wish(&self) -> SegmentWish {
         let number = self.next_segment;
         let path = layout::segment_path(&self.root, number);
-        let storage = &self.env.storage;
-        let mut file = storage.create(&path).map_err(Error::io("create", &path))?;
+        SegmentWish { env: self.env.clone(), path, number, syncs: Arc::clone(&self.syncs) }
+    }
+
+    /// Goes on in this segment. Without one it goes on as before, and makes one itself when the open one is full.
+    pub(crate) fn go_on_in(&mut self, segment: Result<EmptySegment>) -> Result<()> {
+        self.preparing = false;
+        let segment = segment?;
+        self.finish_segment()?;
+        self.begin_segment(segment)
+    }
+
+    fn open_segment(&mut self) -> Result<()> {
+        let segment = self.wish().create()?;
+        self.begin_segment(segment)
+    }
+
+    /// Everything before is durable, and the header says so. It becomes durable with the first frames.
+    fn begin_segment(&mut self, EmptySegment { number, mut file }: EmptySegment) -> Result<()> {
         if let Err(error) = file.append(&encode_segment_header(number, self.log_id)) {
             // A partial header is no header; recovery ignores such a segment at the end of the log, and the
             // next attempt writes over it.
-            let _ = storage.remove(&path);
+            let path = layout::segment_path(&self.root, number);
+            let _ = self.env.storage.remove(&path);
             return Err(Error::io("write", &path)(error));
-        }
-        let dir = path.parent().expect("segments lie in a directory");
-        if let Err(error) = file.sync(SyncKind::All).and_then(|()| storage.sync_dir(dir)) {
-            // The header may be durable, which claims that all before it is (rule 5). It is; but a second
-            // header for the same number must not follow, so this is a failed sync like any other.
-            let source = Arc::new(error);
-            self.failed = Some(Arc::clone(&source));
-            return Err(Error::LogFailed { source });
         }
         let end = SEGMENT_HEADER as u64;
         self.size_bytes.fetch_add(end, Relaxed);
@@ -253,9 +309,9 @@ impl LogWriter {
             number,
             file,
             end,
-            durable_end: end,
+            data_end: 0,
+            durable_end: Arc::default(),
             seq_last: Seq(0),
-            unsynced: false,
             marked: true,
         });
         self.next_segment = number + 1;
@@ -269,23 +325,31 @@ impl LogWriter {
         finished.or(self.open.as_ref().map(|open| open.number)).unwrap_or(self.next_segment)
     }
 
-    /// True if the open segment has frames and all of them are of commits up to `seq`.
+    /// True if the open segment has frames, all of them are of commits up to `seq`, and it may be ended.
     pub(crate) fn open_segment_is_done(&self, seq: Seq) -> bool {
         let frames = |open: &OpenSegment| open.end > SEGMENT_HEADER as u64 && open.seq_last <= seq;
-        self.open.as_ref().is_some_and(frames)
+        !self.preparing && self.open.as_ref().is_some_and(frames)
     }
 
-    /// Forgets and removes the segments before `first`; a durable manifest says that they are not needed.
-    pub(crate) fn remove_before(&mut self, first: u64) {
-        self.finished.retain(|segment| {
-            if segment.number >= first {
-                return true;
-            }
+    /// Forgets the segments before `first`, whose files may go once a durable manifest says that they are not needed.
+    pub(crate) fn forget_before(&mut self, first: u64) -> Vec<PathBuf> {
+        let done = self.finished.extract_if(.., |segment| segment.number < first);
+        let forgotten = done.map(|segment| {
             self.size_bytes.fetch_sub(segment.size_bytes, Relaxed);
-            // What stays behind is removed by the next opening.
-            let _ = self.env.storage.remove(&layout::segment_path(&self.root, segment.number));
-            false
+            layout::segment_path(&self.root, segment.number)
         });
+        forgotten.collect()
+    }
+}
+
+impl SegmentWish {
+    /// The file, empty, with a name that survives.
+    pub(crate) fn create(self) -> Result<EmptySegment> {
+        let Self { env, path, number, syncs } = self;
+        let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
+        let dir = path.parent().expect("segments lie in a directory");
+        env.storage.sync_dir(dir).map_err(|error| syncs.fail(error))?;
+        Ok(EmptySegment { number, file })
     }
 }
 
