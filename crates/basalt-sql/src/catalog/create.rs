@@ -10,7 +10,8 @@ use basalt_model::index::IndexSource;
 use basalt_model::schema::define::QUALIFIER_BYTES_DEFAULT;
 use basalt_model::table::{DEFAULT_NAMESPACE, MAJOR_COMPACTION};
 use basalt_model::{
-    ColumnRef, FamilyDescriptor, IndexDescriptor, SortOrder, TableDescriptor, TableName, TableSchema,
+    ColumnRef, ColumnSchema, FamilyDescriptor, IndexDescriptor, SortOrder, TableDescriptor, TableName,
+    TableSchema,
 };
 use basalt_store::Database;
 use datafusion::arrow::array::StringArray;
@@ -26,12 +27,11 @@ use crate::error::SqlError;
 pub(crate) fn show_create(database: &Database, name: &TableName) -> Result<RecordBatch, SqlError> {
     let relation = find(database, name)?;
     let table = database.table_by_id(relation.id)?;
-    let first = match (&table.index, &relation.view) {
-        (Some(index), _) => create_index(database, &table, index)?,
+    let mut statements = match (&table.index, &relation.view) {
+        (Some(index), _) => vec![create_index(database, &table, index)?],
         (None, Some(_)) => create_view(database, name)?,
-        (None, None) => create_table(&table)?,
+        (None, None) => vec![create_table(&table)?],
     };
-    let mut statements = vec![first];
     let mut indexes = database.indexes(relation.id);
     indexes.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
     for (_, descriptor) in &indexes {
@@ -56,7 +56,20 @@ fn create_table(table: &TableDescriptor) -> Result<String, SqlError> {
     Ok(format!("CREATE TABLE {name} ({columns}, {key}){}", behind(&options)))
 }
 
-fn create_view(database: &Database, name: &TableName) -> Result<String, SqlError> {
+/// The columns of what the view is over that it has dropped.
+fn dropped(database: &Database, view: &View, base: &TableName) -> Result<Vec<ColumnSchema>, SqlError> {
+    let below = find(database, base)?;
+    let (Some(inherited), Some(schema)) = (&view.inherited, &below.descriptor.schema) else {
+        return Ok(vec![]);
+    };
+    let is_kept = |column: &ColumnSchema| {
+        inherited.iter().any(|(family, name)| *family == column.family && *name == column.name)
+    };
+    Ok(schema.columns.iter().filter(|column| !is_kept(column)).cloned().collect())
+}
+
+/// The view as it was made, and what it dropped of what it is over.
+fn create_view(database: &Database, name: &TableName) -> Result<Vec<String>, SqlError> {
     let missing = || SqlError::internal(format!("view {name} is gone"));
     let (table, view) = match database.table(name) {
         Ok((_, table)) => (Arc::clone(&table), View::of(&table, name)?.ok_or_else(missing)?),
@@ -64,18 +77,35 @@ fn create_view(database: &Database, name: &TableName) -> Result<String, SqlError
     };
     if let Some(schema) = &view.mapped {
         let columns = columns(schema, schema.declared_order(), default_family(&table));
-        return Ok(format!("CREATE VIEW {} ({columns}, {})", qualified(name), primary_key(schema)));
+        return Ok(vec![format!("CREATE VIEW {} ({columns}, {})", qualified(name), primary_key(schema))]);
     }
     let own = TableSchema {
         columns: view.columns.clone(),
         ..table.schema.clone().ok_or_else(|| without_columns(&table.name))?
     };
-    let all: Vec<_> = (0..own.columns.len()).map(ColumnRef::Column).collect();
-    let columns = columns(&own, &all, default_family(&table));
-    let columns = if columns.is_empty() { columns } else { format!(" ({columns})") };
-    let base = qualified(view.parent.as_ref().unwrap_or(&table.name));
+    let base = view.parent.as_ref().unwrap_or(&table.name);
+    let dropped = dropped(database, &view, base)?;
+    let has_name_of_dropped = |column: &ColumnRef| {
+        let name = own.name(*column);
+        dropped.iter().any(|column| column.name == name)
+    };
+    let all = (0..own.columns.len()).map(ColumnRef::Column);
+    let (later, first): (Vec<_>, Vec<_>) = all.partition(has_name_of_dropped);
+    let columns = |of: &[ColumnRef]| columns(&own, of, default_family(&table));
+    let first = if first.is_empty() { String::new() } else { format!(" ({})", columns(&first)) };
     let condition = view.condition.map(|condition| format!(" WHERE {condition}")).unwrap_or_default();
-    Ok(format!("CREATE VIEW {}{columns} AS SELECT * FROM {base}{condition}", qualified(name)))
+    let (name, base) = (qualified(name), qualified(base));
+    let mut statements = vec![format!("CREATE VIEW {name}{first} AS SELECT * FROM {base}{condition}")];
+    if !dropped.is_empty() {
+        let dropped =
+            dropped.iter().map(|column| format!("{}.{}", quoted(&column.family), quoted(&column.name)));
+        let dropped: Vec<_> = dropped.collect();
+        statements.push(format!("ALTER VIEW {name} DROP COLUMN {}", dropped.join(", ")));
+    }
+    if !later.is_empty() {
+        statements.push(format!("ALTER VIEW {name} ADD {}", columns(&later)));
+    }
+    Ok(statements)
 }
 
 fn create_index(

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Its columns are those of what it is over and its own, whose cells lie in the table under the table's next
-//! numbers. A view whose conditions are `column = literal` alone can be written to: the literals are filled in.
+//! numbers. Once it has dropped a column of what it is over, it keeps the list of those that are left, as Phoenix does: columns that
+//! come there later are not in it. A view whose conditions are `column = literal` alone can be written to: the literals are filled in.
 
 use std::sync::Arc;
 
@@ -37,6 +38,9 @@ pub(crate) struct View {
     pub(crate) columns: Vec<ColumnSchema>,
     /// The columns of a view over cells that were not written in SQL.
     pub(crate) mapped: Option<TableSchema>,
+    /// Family and name of the columns that it has of what it is over, once it has dropped one of them; all if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) inherited: Option<Vec<(String, String)>>,
 }
 
 /// What the conditions of a view mean for reading and writing.
@@ -123,6 +127,9 @@ pub(crate) fn relation(id: TableId, table: &TableDescriptor, view: View) -> Resu
     };
     let (mut condition, mut constants) = (None, (!is_mapped).then(Vec::new));
     for view in chain.iter().rev() {
+        if let Some(inherited) = &view.inherited {
+            hide(&mut schema, inherited)?;
+        }
         for column in &view.columns {
             schema.declared.push(basalt_model::ColumnRef::Column(schema.columns.len()));
             schema.columns.push(column.clone());
@@ -135,6 +142,18 @@ pub(crate) fn relation(id: TableId, table: &TableDescriptor, view: View) -> Resu
     let descriptor = TableDescriptor { schema: Some(schema), ..table.clone() };
     let rules = ViewRules { condition, constants };
     Ok(Relation { id, descriptor: Arc::new(descriptor), view: Some((name, Arc::new(rules))) })
+}
+
+/// Takes out all columns that are not in the key nor in the list.
+fn hide(schema: &mut TableSchema, kept: &[(String, String)]) -> Result<(), SqlError> {
+    for index in (0..schema.columns.len()).rev() {
+        let column = &schema.columns[index];
+        if !kept.iter().any(|(family, name)| *family == column.family && *name == column.name) {
+            let dropped = schema.drop_column(basalt_model::ColumnRef::Column(index));
+            dropped.map_err(|error| SqlError::internal(error.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Both conditions; the second one if there is no first.

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use basalt_model::{ColumnRef, FamilyDescriptor, TableDescriptor, TableId, TableSchema};
+use basalt_model::{ColumnRef, FamilyDescriptor, TableDescriptor, TableId, TableName, TableSchema};
 use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
 
 use super::columns::{column, schema_error};
@@ -245,6 +245,7 @@ fn alter_view(
             let first = schema.columns.len();
             for definition in columns {
                 refuse_key_column(definition)?;
+                refuse_hidden(&view, table, &definition.name)?;
                 add(planning, &mut schema, definition, catalog::default_family(table), *if_not_exists)?;
             }
             own_columns(&mut view, &mut changed, schema, first)?;
@@ -256,9 +257,8 @@ fn alter_view(
                     column.name != name.name
                         || name.schema.as_ref().is_some_and(|family| *family != column.family)
                 });
-                if view.columns.len() == before && !if_exists {
-                    let message = format!("view {} has no column {name} of its own", view.name);
-                    return Err(SqlError::coded(code::COLUMN_NOT_FOUND, message));
+                if view.columns.len() == before {
+                    drop_inherited(id, table, &mut view, name, *if_exists)?;
                 }
             }
         }
@@ -267,6 +267,60 @@ fn alter_view(
     view.put(&mut changed)?;
     write(&planning.engine, id, table, changed)?;
     index::prune(&planning.engine, id)
+}
+
+/// Where cells lie under the names of columns, a column of the view would show those of the column that it dropped.
+fn refuse_hidden(view: &View, table: &TableDescriptor, name: &Name) -> Result<(), SqlError> {
+    let Some(schema) = table.schema.as_ref().filter(|schema| schema.qualifier_bytes == 0) else {
+        return Ok(());
+    };
+    let family = name.schema.as_deref().unwrap_or(catalog::default_family(table));
+    if view.inherited.is_some() && schema.find(Some(family), &name.name).is_ok() {
+        let message = format!("table {} has a column {name}, which view {} dropped", table.name, view.name);
+        return Err(SqlError::coded(code::COLUMN_EXISTS, message));
+    }
+    Ok(())
+}
+
+/// Takes a column of what the view is over out of the view.
+fn drop_inherited(
+    id: TableId,
+    table: &TableDescriptor,
+    view: &mut View,
+    name: &Name,
+    if_exists: bool,
+) -> Result<(), SqlError> {
+    let relation = catalog::view::relation(id, table, view.clone())?;
+    let Some(schema) = &relation.descriptor.schema else { return Err(catalog::without_columns(&view.name)) };
+    let Some(&column) = find(schema, std::slice::from_ref(name), if_exists)?.first() else { return Ok(()) };
+    let ColumnRef::Column(dropped) = column else {
+        let message = format!("column {name} is in the primary key of the table and cannot be dropped");
+        return Err(SqlError::coded(code::KEY_COLUMN_DROPPED, message));
+    };
+    for other in View::all(table)? {
+        let below = relation_names(table, &other.name)?;
+        let related = below.contains(&view.name) || relation_names(table, &view.name)?.contains(&other.name);
+        if related && other.parsed_condition()?.is_some_and(|condition| mentions(&condition, &name.name)) {
+            let message = format!("column {name} is in the condition of view {}", other.name);
+            return Err(SqlError::coded(code::VIEW_COLUMN, message));
+        }
+    }
+    let inherited = schema.columns.len() - view.columns.len();
+    let kept = schema.columns[..inherited].iter().enumerate().filter(|(index, _)| *index != dropped);
+    view.inherited = Some(kept.map(|(_, column)| (column.family.clone(), column.name.clone())).collect());
+    Ok(())
+}
+
+/// A view and the views that it is over.
+fn relation_names(table: &TableDescriptor, name: &TableName) -> Result<Vec<TableName>, SqlError> {
+    let mut names = vec![name.clone()];
+    while let Some(view) = names.last().map(|name| View::of(table, name)).transpose()?.flatten() {
+        match view.parent {
+            Some(parent) => names.push(parent),
+            None => break,
+        }
+    }
+    Ok(names)
 }
 
 /// A view over cells that were not written in SQL: its columns come and go, the cells stay.

@@ -24,7 +24,14 @@ pub(crate) fn create_view(planning: &Planning, statement: &CreateView) -> Result
         && View::of(&table, &name)?.is_none()
     {
         let mapped = existing::mapped(planning, &table, &statement.columns, &statement.primary_key)?;
-        let view = View { name, parent: None, condition: None, columns: vec![], mapped: Some(mapped) };
+        let view = View {
+            name,
+            parent: None,
+            condition: None,
+            columns: vec![],
+            mapped: Some(mapped),
+            inherited: None,
+        };
         let mut changed = TableDescriptor::clone(&table);
         view.put(&mut changed)?;
         write(&planning.engine, id, &table, changed)?;
@@ -64,7 +71,14 @@ fn create_over(planning: &Planning, statement: &CreateView, base: &Name) -> Resu
         add(planning, &mut schema, definition, catalog::default_family(&table), false)?;
     }
     let condition = statement.condition.as_ref().map(|condition| dialect::printable(condition).to_string());
-    let mut view = View { name: statement.name.table(), parent, condition, columns: vec![], mapped: None };
+    let mut view = View {
+        name: statement.name.table(),
+        parent,
+        condition,
+        columns: vec![],
+        mapped: None,
+        inherited: None,
+    };
     let mut changed = TableDescriptor::clone(&table);
     if !is_mapped {
         own_columns(&mut view, &mut changed, schema, first)?;
