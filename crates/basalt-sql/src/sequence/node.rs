@@ -17,9 +17,13 @@ use datafusion::common::{DFSchema, DFSchemaRef, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::{
+    Distribution, EquivalenceProperties, LexOrdering, OrderingRequirements, PhysicalExpr,
+};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use futures::StreamExt;
 
@@ -50,6 +54,8 @@ impl fmt::Display for SequenceColumn {
 #[derive(Debug, Clone)]
 struct Source {
     columns: Vec<SequenceColumn>,
+    /// The rows are sorted, and take their values in their order.
+    ordered: bool,
     dealer: Arc<Dealer>,
     currents: Currents,
 }
@@ -74,10 +80,11 @@ impl SequenceNode {
     pub(super) fn try_new(
         input: LogicalPlan,
         columns: Vec<SequenceColumn>,
+        ordered: bool,
         dealer: Arc<Dealer>,
         currents: Currents,
     ) -> Result<Self> {
-        Self::over(input, Source { columns, dealer, currents })
+        Self::over(input, Source { columns, ordered, dealer, currents })
     }
 
     fn over(input: LogicalPlan, source: Source) -> Result<Self> {
@@ -172,7 +179,9 @@ impl ExtensionPlanner for SequencePlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<SequenceNode>() else { return Ok(None) };
         let schema = Arc::clone(node.schema.inner());
-        Ok(Some(Arc::new(SequenceExec::new(Arc::clone(&physical_inputs[0]), node.source.clone(), schema))))
+        let input = Arc::clone(&physical_inputs[0]);
+        let order = input.output_ordering().filter(|_| node.source.ordered).cloned();
+        Ok(Some(Arc::new(SequenceExec::new(input, order, node.source.clone(), schema))))
     }
 }
 
@@ -180,13 +189,20 @@ impl ExtensionPlanner for SequencePlanner {
 #[derive(Debug)]
 struct SequenceExec {
     input: Arc<dyn ExecutionPlan>,
+    /// The order in which the rows take their values, if it is one.
+    order: Option<LexOrdering>,
     source: Source,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
 }
 
 impl SequenceExec {
-    fn new(input: Arc<dyn ExecutionPlan>, source: Source, schema: SchemaRef) -> Self {
+    fn new(
+        input: Arc<dyn ExecutionPlan>,
+        order: Option<LexOrdering>,
+        source: Source,
+        schema: SchemaRef,
+    ) -> Self {
         let below = input.properties();
         // The input's columns keep their positions, so its orderings hold here as well.
         let orderings = below.equivalence_properties().oeq_class().iter().cloned();
@@ -196,7 +212,7 @@ impl SequenceExec {
             below.emission_type,
             below.boundedness,
         );
-        Self { input, source, schema, properties: Arc::new(properties) }
+        Self { input, order, source, schema, properties: Arc::new(properties) }
     }
 }
 
@@ -222,6 +238,18 @@ impl ExecutionPlan for SequenceExec {
         vec![&self.input]
     }
 
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![if self.order.is_some() {
+            Distribution::SinglePartition
+        } else {
+            Distribution::UnspecifiedDistribution
+        }]
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![self.order.clone().map(OrderingRequirements::from)]
+    }
+
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![true]
     }
@@ -241,7 +269,8 @@ impl ExecutionPlan for SequenceExec {
         self: Arc<Self>,
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self::new(children.swap_remove(0), self.source.clone(), Arc::clone(&self.schema))))
+        let (input, order) = (children.swap_remove(0), self.order.clone());
+        Ok(Arc::new(Self::new(input, order, self.source.clone(), Arc::clone(&self.schema))))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

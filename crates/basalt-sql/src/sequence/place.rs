@@ -15,8 +15,8 @@ use datafusion::common::{Column, Result as PlanResult, exec_err};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
-    ColumnarValue, Distinct, Expr, Extension, LogicalPlan, Projection, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, lit,
+    ColumnarValue, Distinct, Expr, Extension, Limit, LogicalPlan, Projection, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Sort, Volatility, lit,
 };
 use datafusion::scalar::ScalarValue;
 
@@ -117,11 +117,17 @@ pub(crate) fn place(
     if !plan_mentions(&plan)? {
         return Ok(plan);
     }
-    let placed = plan.transform_up_with_subqueries(|plan| match plan {
+    let placed = plan.transform_down_with_subqueries(|plan| match plan {
+        plan @ (LogicalPlan::Limit(_) | LogicalPlan::Sort(_)) => match above(&plan, dealer, currents)? {
+            Some(plan) => Ok(Transformed::yes(plan)),
+            None if plan.expressions().iter().any(mentions) => Err(misplaced()),
+            None => Ok(Transformed::no(plan)),
+        },
         LogicalPlan::Projection(projection) if projection.expr.iter().any(mentions) => {
-            Ok(Transformed::yes(place_in(&projection, dealer, currents)?))
+            let input = Arc::clone(&projection.input);
+            Ok(Transformed::yes(place_in(&projection.expr, input, false, dealer, currents)?))
         }
-        LogicalPlan::Distinct(Distinct::All(ref input)) if yields_sequences(input) => Err(misplaced()),
+        LogicalPlan::Distinct(Distinct::All(ref input)) if takes_values(input) => Err(misplaced()),
         plan if plan.expressions().iter().any(mentions) => Err(misplaced()),
         plan => Ok(Transformed::no(plan)),
     });
@@ -146,14 +152,89 @@ fn misplaced() -> DataFusionError {
     .into()
 }
 
-fn yields_sequences(plan: &LogicalPlan) -> bool {
+fn takes_values(plan: &LogicalPlan) -> bool {
+    let takes = |expr: &Expr| Ok(call_of(expr).is_some_and(|call| call.count > 0));
     let LogicalPlan::Projection(projection) = plan else { return false };
-    matches!(projection.input.as_ref(), LogicalPlan::Extension(node) if node.node.name() == SequenceNode::NAME)
+    projection.expr.iter().any(|expr| expr.exists(takes).unwrap_or(true))
 }
 
-fn place_in(projection: &Projection, dealer: &Arc<Dealer>, currents: &Currents) -> PlanResult<LogicalPlan> {
+/// The plan of a select list that is sorted or limited and mentions sequences, with the values taken behind that: in the order of the
+/// answer, and for no other rows. `None` if there is no mention, or if the rows are sorted by the values themselves.
+fn above(plan: &LogicalPlan, dealer: &Arc<Dealer>, currents: &Currents) -> PlanResult<Option<LogicalPlan>> {
+    let (limit, input) = match plan {
+        LogicalPlan::Limit(limit) => (Some(limit), limit.input.as_ref()),
+        other => (None, other),
+    };
+    let (sort, input) = match input {
+        LogicalPlan::Sort(sort) => (Some(sort), sort.input.as_ref()),
+        other => (None, other),
+    };
+    let LogicalPlan::Projection(projection) = input else { return Ok(None) };
+    let of_sequences: Vec<bool> = projection.expr.iter().map(mentions).collect();
+    let names = projection.schema.columns();
+    let by_values = |column: &Column| {
+        let at = projection.schema.maybe_index_of_column(column);
+        at.is_none_or(|at| of_sequences[at])
+    };
+    let mut sorted_by = sort.iter().flat_map(|sort| &sort.expr).flat_map(|by| by.expr.column_refs());
+    if !of_sequences.contains(&true) || sorted_by.any(by_values) {
+        return Ok(None);
+    }
+    // Below: what needs no sequence, and the columns that the rest is computed from.
+    let mut below = vec![];
+    let mut kept: Vec<(Column, Column)> = vec![];
+    for (expr, takes) in projection.expr.iter().zip(&of_sequences) {
+        if !takes {
+            below.push(expr.clone());
+            continue;
+        }
+        for column in expr.column_refs() {
+            if kept.iter().all(|(known, _)| known != column) {
+                let name = format!("$kept_{}", kept.len());
+                below.push(Expr::Column(column.clone()).alias(name.clone()));
+                kept.push((column.clone(), Column::new_unqualified(name)));
+            }
+        }
+    }
+    let preserver = NamePreserver::new_for_projection();
+    let mut above = vec![];
+    for ((expr, takes), name) in projection.expr.iter().zip(&of_sequences).zip(names) {
+        above.push(if *takes {
+            let shown = preserver.save(expr);
+            let renamed = expr.clone().transform_up(|expr| match &expr {
+                Expr::Column(column) => {
+                    let new = kept.iter().find(|(known, _)| known == column);
+                    Ok(new.map_or(Transformed::no(expr.clone()), |(_, new)| {
+                        Transformed::yes(Expr::Column(new.clone()))
+                    }))
+                }
+                _ => Ok(Transformed::no(expr)),
+            })?;
+            shown.restore(renamed.data)
+        } else {
+            Expr::Column(name)
+        });
+    }
+    let mut input = Projection::try_new(below, Arc::clone(&projection.input)).map(LogicalPlan::Projection)?;
+    if let Some(sort) = sort {
+        input = LogicalPlan::Sort(Sort { input: Arc::new(input), ..sort.clone() });
+    }
+    if let Some(limit) = limit {
+        input = LogicalPlan::Limit(Limit { input: Arc::new(input), ..limit.clone() });
+    }
+    place_in(&above, Arc::new(input), sort.is_some(), dealer, currents).map(Some)
+}
+
+/// A projection over `input` whose expressions mention sequences; `ordered` rows take their values in their order.
+fn place_in(
+    projected: &[Expr],
+    input: Arc<LogicalPlan>,
+    ordered: bool,
+    dealer: &Arc<Dealer>,
+    currents: &Currents,
+) -> PlanResult<LogicalPlan> {
     let mut columns: Vec<SequenceColumn> = vec![];
-    for expr in &projection.expr {
+    for expr in projected {
         expr.apply(|expr| {
             if let Some(call) = call_of(expr).filter(|call| call.count > 0) {
                 add_column(&mut columns, call);
@@ -162,8 +243,8 @@ fn place_in(projection: &Projection, dealer: &Arc<Dealer>, currents: &Currents) 
         })?;
     }
     let preserver = NamePreserver::new_for_projection();
-    let mut exprs = Vec::with_capacity(projection.expr.len());
-    for expr in &projection.expr {
+    let mut exprs = Vec::with_capacity(projected.len());
+    for expr in projected {
         let name = preserver.save(expr);
         let replaced = expr.clone().transform_up(|expr| match call_of(&expr) {
             Some(call) => Ok(Transformed::yes(replacement(&call, &columns, dealer, currents)?)),
@@ -171,10 +252,10 @@ fn place_in(projection: &Projection, dealer: &Arc<Dealer>, currents: &Currents) 
         })?;
         exprs.push(name.restore(replaced.data));
     }
-    let mut input = Arc::clone(&projection.input);
+    let mut input = input;
     if !columns.is_empty() {
-        let node =
-            SequenceNode::try_new(input.as_ref().clone(), columns, Arc::clone(dealer), Arc::clone(currents))?;
+        let (dealer, currents) = (Arc::clone(dealer), Arc::clone(currents));
+        let node = SequenceNode::try_new(input.as_ref().clone(), columns, ordered, dealer, currents)?;
         input = Arc::new(LogicalPlan::Extension(Extension { node: Arc::new(node) }));
     }
     Projection::try_new(exprs, input).map(LogicalPlan::Projection)
