@@ -73,8 +73,12 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     functions
 }
 
+/// The name of [`rand`].
+pub(crate) const RAND: &str = "rand";
+
 /// `RAND([seed])`: a DOUBLE in [0, 1). Without seed, other values each time; with a seed, the same sequence of
-/// values in every statement (dealt to rows in the order in which they are computed). Make one per statement.
+/// values in every statement (dealt to rows in the order in which they are computed). Make one per mention: as in Phoenix each has its
+/// own sequence, so that two of one seed are equal in each row.
 pub(crate) fn rand(random: Arc<dyn Random>) -> ScalarUDF {
     ScalarUDF::new_from_impl(Rand {
         signature: Signature::one_of(
@@ -109,7 +113,7 @@ impl Hash for Rand {
 
 impl ScalarUDFImpl for Rand {
     fn name(&self) -> &str {
-        "rand"
+        RAND
     }
 
     fn signature(&self) -> &Signature {

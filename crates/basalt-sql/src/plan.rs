@@ -2,7 +2,7 @@
 //! From a parsed query to a logical plan: names are looked up in one snapshot of the database.
 //!
 //! [`Planning`] lives as long as one statement. It is the planner's view of the world (tables, functions, types)
-//! and owns what the statement may not share with others: its snapshot, its progress, its random numbers.
+//! and owns what the statement may not share with others: its snapshot, its progress.
 
 mod aggregates;
 mod dynamic;
@@ -91,7 +91,6 @@ impl Planning {
         let mut state = engine.state().clone();
         state.mark_start_execution();
         let mut own: HashMap<_, _> = HashMap::new();
-        own.insert("rand", Arc::new(functions::rand(engine.random())));
         let [next, current] = sequence::functions().map(Arc::new);
         own.insert(crate::dialect::NEXT_VALUE, next);
         own.insert(crate::dialect::CURRENT_VALUE, current);
@@ -305,6 +304,9 @@ impl ContextProvider for Planning {
         if let Some(of_row) = row_facts::find(self, name) {
             return Some(of_row);
         }
+        if name == functions::RAND {
+            return Some(Arc::new(functions::rand(self.engine.random())));
+        }
         let own = self.functions.get(name).or_else(|| self.engine.functions().get(name));
         own.or_else(|| self.state.scalar_functions().get(name)).cloned()
     }
@@ -333,8 +335,8 @@ impl ContextProvider for Planning {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        let own = self.functions.keys().filter(|name| !name.starts_with('$')).map(ToString::to_string);
-        let phoenix = self.engine.functions().keys().cloned();
+        let own = [functions::RAND.to_owned()].into_iter();
+        let phoenix = self.engine.functions().keys().filter(|name| !name.starts_with('$')).cloned();
         own.chain(phoenix).chain(self.state.scalar_functions().keys().cloned()).collect()
     }
 

@@ -28,6 +28,8 @@ codes! {
     DIVIDE_BY_ZERO = 202, "22012";
     /// A value of another type than the column or operator takes.
     TYPE_MISMATCH = 203, "22005";
+    /// A column among the values of an UPSERT.
+    VALUE_NOT_CONSTANT = 204, "22008";
     /// A value longer or larger than the column.
     DATA_EXCEEDS_CAPACITY = 206, "22003";
     /// CHAR or BINARY without a length.

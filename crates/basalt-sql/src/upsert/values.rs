@@ -43,13 +43,13 @@ pub(super) fn upsert_values(
     }
     check_fixed(table, &columns, &rows)?;
     planning.progress.enter("writing");
-    let mut evaluator = Evaluator::new(planning)?;
+    let mut evaluator = Evaluator::new(planning, table, width)?;
     let count = rows.len();
     let mut values: Vec<Vec<ScalarValue>> = (0..width).map(|_| Vec::with_capacity(count)).collect();
     for (index, row) in rows.into_iter().enumerate() {
         evaluator.next_row();
         for (column, expr) in row.into_iter().enumerate() {
-            let value = evaluator.value(expr).map_err(|error| {
+            let value = evaluator.value(column, expr).map_err(|error| {
                 let schema = table.table_schema();
                 let place = format!("row {}, column {}", index + 1, schema.name(columns[column]));
                 if count == 1 { error } else { error.within(place) }
@@ -115,31 +115,34 @@ fn array_of(values: Vec<ScalarValue>, target: basalt_model::SqlType) -> Result<A
 /// Computes the values of a row.
 struct Evaluator<'a> {
     planning: &'a Planning,
+    table: &'a BasaltTable,
     empty: DFSchema,
     row: RecordBatch,
-    compiled: HashMap<SqlExpr, Arc<dyn PhysicalExpr>>,
+    /// By column: each has its own random numbers.
+    compiled: Vec<HashMap<SqlExpr, Arc<dyn PhysicalExpr>>>,
     /// What this row has taken from sequences.
     taken: Vec<(Call, i64)>,
 }
 
 impl<'a> Evaluator<'a> {
-    fn new(planning: &'a Planning) -> Result<Self, SqlError> {
-        let row = one_row()?;
-        Ok(Self { planning, empty: DFSchema::empty(), row, compiled: HashMap::new(), taken: vec![] })
+    fn new(planning: &'a Planning, table: &'a BasaltTable, width: usize) -> Result<Self, SqlError> {
+        let (row, compiled) = (one_row()?, vec![HashMap::new(); width]);
+        Ok(Self { planning, table, empty: DFSchema::empty(), row, compiled, taken: vec![] })
     }
 
     fn next_row(&mut self) {
         self.taken.clear();
     }
 
-    fn value(&mut self, expr: SqlExpr) -> Result<ScalarValue, SqlError> {
+    fn value(&mut self, column: usize, expr: SqlExpr) -> Result<ScalarValue, SqlError> {
         if let Some(value) = literal(&expr, false) {
             return Ok(value);
         }
-        if let Some(compiled) = self.compiled.get(&expr) {
+        if let Some(compiled) = self.compiled[column].get(&expr) {
             return self.evaluate(&Arc::clone(compiled));
         }
-        let planned = self.planning.expression(expr.clone(), &self.empty)?;
+        let planned = self.planning.expression(expr.clone(), &self.empty);
+        let planned = planned.map_err(|error| self.of_columns(&expr, error))?;
         if let Some(call) = sequence::call_of(&planned) {
             return Ok(ScalarValue::Int64(Some(self.take(&call)?)));
         }
@@ -158,9 +161,23 @@ impl<'a> Evaluator<'a> {
         debug_assert!(mentions || self.taken.len() == before, "only mentions take values");
         let compiled = self.compile(planned)?;
         if !mentions {
-            self.compiled.insert(expr, Arc::clone(&compiled));
+            self.compiled[column].insert(expr, Arc::clone(&compiled));
         }
         self.evaluate(&compiled)
+    }
+
+    /// What is wrong with an expression that has no meaning without columns: perhaps it has one with them.
+    fn of_columns(&self, expr: &SqlExpr, error: SqlError) -> SqlError {
+        let name = self.table.relation_name().name.as_str();
+        let columns = DFSchema::try_from_qualified_schema(name, self.table.arrow_schema());
+        let planned = columns.map(|columns| self.planning.expression(expr.clone(), &columns));
+        if error.code() != Some(code::COLUMN_NOT_FOUND) || !matches!(planned, Ok(Ok(_))) {
+            return error;
+        }
+        let message = format!(
+            "the values of an UPSERT are constants, and {expr} has the value of a column; use UPSERT .. SELECT or UPDATE"
+        );
+        SqlError::coded(code::VALUE_NOT_CONSTANT, message).at(error.position())
     }
 
     fn compile(&self, planned: Expr) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
