@@ -41,6 +41,9 @@ pub use error::TypedError;
 /// Field metadata key under which the SQL type stands, as `SqlType` prints it.
 pub const TYPE_METADATA: &str = "basalt.type";
 
+/// Field metadata key of BINARY columns of the primary key: literals beside them are padded. The value is empty.
+pub const PADDED_METADATA: &str = "basalt.padded";
+
 /// Precision and scale of a DECIMAL that declares none.
 pub const DECIMAL_DEFAULT: (u8, i8) = (38, 10);
 
@@ -73,10 +76,13 @@ pub(crate) fn list_field(element: ElementType) -> Field {
 }
 
 /// The Arrow field of one column: its name (with its family where the name alone is ambiguous), type,
-/// nullability, and the SQL type in the metadata.
+/// nullability, and the SQL type in the metadata, with [`PADDED_METADATA`] where it applies.
 pub fn arrow_field(schema: &TableSchema, column: ColumnRef) -> Field {
     let sql_type = schema.sql_type(column);
-    let metadata = HashMap::from([(TYPE_METADATA.to_owned(), sql_type.to_string())]);
+    let mut metadata = HashMap::from([(TYPE_METADATA.to_owned(), sql_type.to_string())]);
+    if matches!((column, sql_type), (ColumnRef::Key(_), SqlType::Binary(_))) {
+        metadata.insert(PADDED_METADATA.to_owned(), String::new());
+    }
     Field::new(schema.display_name(column), arrow_type(sql_type), schema.nullable(column))
         .with_metadata(metadata)
 }

@@ -28,7 +28,8 @@ use parking_lot::Mutex;
 
 use crate::error::SqlError;
 use crate::functions::{
-    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PhoenixNumbers,
+    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PaddedKeys,
+    PhoenixNumbers,
 };
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
@@ -117,6 +118,7 @@ impl Engine {
             .with_physical_optimizer_rules(rules::physical())
             .with_analyzer_rules(vec![
                 Arc::new(CharBlanks::new()),
+                Arc::new(PaddedKeys),
                 Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(TypeCoercion::new()),
