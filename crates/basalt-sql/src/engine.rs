@@ -28,8 +28,8 @@ use parking_lot::Mutex;
 
 use crate::error::SqlError;
 use crate::functions::{
-    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, PaddedKeys,
-    PhoenixNumbers,
+    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, ExactDivision,
+    PaddedKeys, PhoenixNumbers,
 };
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
@@ -128,6 +128,7 @@ impl Engine {
             .build();
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![
             Arc::new(CheckedArithmetic::new()),
+            Arc::new(ExactDivision::new()),
             Arc::new(DateArithmetic::new()),
             Arc::new(Concatenation::new()),
             Arc::new(ArraySyntax::new()),
