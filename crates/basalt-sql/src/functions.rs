@@ -14,6 +14,7 @@ mod dates;
 mod division;
 mod escaped;
 mod exact;
+mod instant;
 mod json;
 mod names;
 mod number_format;
@@ -22,6 +23,7 @@ mod numbers;
 mod plain;
 mod rounding;
 mod text;
+mod unsigned;
 mod zones;
 
 use std::collections::HashMap;
@@ -45,12 +47,14 @@ pub(crate) use binary::BASE62;
 pub(crate) use binary_keys::PaddedKeys;
 pub(crate) use blanks::CharBlanks;
 pub(crate) use cases::{LOWER, UPPER};
-pub(crate) use dates::{DateArithmetic, parse_instant};
+pub(crate) use dates::DateArithmetic;
 pub(crate) use division::ExactDivision;
 pub(crate) use escaped::{FROM_ESCAPED, TO_ESCAPED};
 pub(crate) use exact::decimals;
+pub(crate) use instant::{iso, parse_instant};
 pub(crate) use numbers::PhoenixNumbers;
 pub(crate) use text::Concatenation;
+pub(crate) use unsigned::NOT_NEGATIVE;
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {
@@ -67,6 +71,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(escaped::functions());
     all.extend(names::functions());
     all.push(number_text::to_number());
+    all.push(unsigned::not_negative());
     let wrapped = text::MAY_BE_EMPTY.iter().filter_map(|name| planners.get(*name));
     all.extend(wrapped.map(text::empty_is_null));
     let mut functions: HashMap<_, _> =

@@ -17,6 +17,7 @@ mod sources;
 mod titles;
 mod types;
 mod views;
+mod written_types;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -198,7 +199,7 @@ impl Planning {
         row_facts::rewrite(&mut query, self);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
-        phrases::rewrite(&mut query);
+        phrases::rewrite(&mut query)?;
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
         let plan = basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)))
@@ -209,7 +210,7 @@ impl Planning {
     /// An expression over the columns of `schema`.
     pub(crate) fn expression(&self, mut expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
         sources::rewrite(&mut expr, self)?;
-        phrases::rewrite_expr(&mut expr);
+        phrases::rewrite(&mut expr)?;
         basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
     }
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions of dates: TO_DATE, TO_TIME, TO_TIMESTAMP, TO_CHAR, the parts YEAR to SECOND, and days added to dates.
+//! Functions of dates: TO_DATE, TO_TIME, TO_TIMESTAMP, TO_CHAR, the parts YEAR to SECOND, days added to dates, and those between two.
 //! DATE and TIME have milliseconds, TIMESTAMP nanoseconds; all are UTC.
 
 use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDateTime, Timelike};
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
+    Array, ArrayRef, AsArray, Decimal128Array, Int32Array, Int64Array, StringArray, TimestampMillisecondArray,
 };
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, TimeUnit, TimestampMillisecondType, TimestampNanosecondType,
+    DataType, Float64Type, Int64Type, TimeUnit, TimestampMillisecondType, TimestampNanosecondType,
 };
 use datafusion::common::{DFSchema, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
@@ -19,7 +18,8 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, ScalarFunctio
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::calendar::date_time;
-use super::date_format::{DateFormat, nanos};
+use super::date_format::DateFormat;
+use super::instant::{iso, parse_instant};
 use super::number_text;
 use super::plain::{Plain, constant_text, count, texts};
 use super::zones::Zone;
@@ -27,6 +27,9 @@ use super::zones::Zone;
 const MILLIS: DataType = DataType::Timestamp(TimeUnit::Millisecond, None);
 const NANOS: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
 const DAY_NANOS: f64 = 86_400e9;
+/// Days between two dates: room for all dates that there are, and a fraction from which milliseconds can be told again.
+const DAYS: DataType = DataType::Decimal128(38, DAYS_SCALE as i8);
+const DAYS_SCALE: u32 = 18;
 
 /// TO_DATE, TO_TIME and TO_TIMESTAMP: `(text[, pattern[, zone]])`.
 pub(crate) fn from_text() -> [ScalarUDF; 3] {
@@ -114,7 +117,7 @@ fn to_instant(args: &ScalarFunctionArgs, wanted: &DataType) -> Result<ColumnarVa
         let Some(text) = text else { return Ok(None) };
         let parsed = match &format {
             Some(format) => format.parse(text),
-            None => parse_instant(text),
+            None => iso(text).or_else(|| parse_instant(text)),
         };
         let Some(nanos) = parsed else { return exec_err!("'{text}' is no date") };
         let nanos = nanos - zone.map_or(0, |zone| zone_nanos(zone, nanos));
@@ -134,23 +137,6 @@ fn zone_nanos(zone: Zone, clock_nanos: i128) -> i128 {
     clock.map_or(0, |clock| i128::from(zone.offset_of_clock(clock)) * 1_000_000_000)
 }
 
-/// Nanoseconds since 1970 of a text without a pattern: a date, then perhaps time, fraction and offset; or a time alone.
-pub(crate) fn parse_instant(text: &str) -> Option<i128> {
-    let text = text.trim();
-    if let Ok(nanos) = string_to_timestamp_nanos(text) {
-        return Some(nanos.into());
-    }
-    let time_only = ["%H:%M:%S%.f", "%H:%M"].into_iter();
-    let times = time_only.filter_map(|format| chrono::NaiveTime::parse_from_str(text, format).ok());
-    let epoch = chrono::NaiveDate::default();
-    let mut instants = times.map(|time| epoch.and_time(time)).chain(
-        ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M"]
-            .into_iter()
-            .filter_map(|format| NaiveDateTime::parse_from_str(text, format).ok()),
-    );
-    instants.next().map(nanos)
-}
-
 fn run_to_char(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     const STANDARD: &str = "yyyy-MM-dd HH:mm:ss.SSS";
     let values = args.args[0].to_array(args.number_rows)?;
@@ -168,11 +154,12 @@ fn run_to_char(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     Ok(ColumnarValue::Array(Arc::new(texts)))
 }
 
-/// Plans `date + days`, `days + date`, `date - days`; days may have a fraction.
+/// Plans `date + days`, `days + date`, `date - days` and `date - date`; days may have a fraction.
 #[derive(Debug)]
 pub(crate) struct DateArithmetic {
     add: Arc<ScalarUDF>,
     subtract: Arc<ScalarUDF>,
+    between: Arc<ScalarUDF>,
 }
 
 impl DateArithmetic {
@@ -182,6 +169,7 @@ impl DateArithmetic {
         Self {
             add: Arc::new(Plain::function("$add_days", coerce, first, |args| add_days(args, 1.0))),
             subtract: Arc::new(Plain::function("$subtract_days", coerce, first, |args| add_days(args, -1.0))),
+            between: Arc::new(Plain::function("$days_between", both_alike, |_| DAYS, days_between)),
         }
     }
 }
@@ -200,10 +188,33 @@ impl ExprPlanner for DateArithmetic {
             BinaryOperator::Minus if is_date(&expr.left) && is_number(&expr.right) => {
                 self.subtract.call(vec![expr.left, expr.right])
             }
+            BinaryOperator::Minus if is_date(&expr.left) && is_date(&expr.right) => {
+                self.between.call(vec![expr.left, expr.right])
+            }
             _ => return Ok(PlannerResult::Original(expr)),
         };
         Ok(PlannerResult::Planned(planned))
     }
+}
+
+fn both_alike(_: &str, found: &[DataType]) -> Result<Vec<DataType>> {
+    let unit = if found.contains(&NANOS) { NANOS } else { MILLIS };
+    Ok(vec![unit; found.len()])
+}
+
+/// The days from the second date to the first, rounded, halves away from zero.
+fn days_between(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let (left, right) = (args.args[0].to_array(args.number_rows)?, args.args[1].to_array(args.number_rows)?);
+    let day = if *left.data_type() == NANOS { 86_400_000_000_000 } else { 86_400_000_i128 };
+    let (left, right) = (cast(&left, &DataType::Int64)?, cast(&right, &DataType::Int64)?);
+    let (left, right) = (left.as_primitive::<Int64Type>(), right.as_primitive::<Int64Type>());
+    let between = left.iter().zip(right).map(|(left, right)| {
+        // Twice the days, so that a half is seen; 2 · 2^64 · 10^18 fits.
+        let ticks = (i128::from(left?) - i128::from(right?)) * 10_i128.pow(DAYS_SCALE) * 2;
+        Some((ticks / day + ticks.signum()) / 2)
+    });
+    let between: Decimal128Array = between.collect();
+    Ok(ColumnarValue::Array(Arc::new(between.with_data_type(DAYS))))
 }
 
 fn add_days(args: &ScalarFunctionArgs, sign: f64) -> Result<ColumnarValue> {

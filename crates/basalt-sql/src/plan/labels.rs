@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, OrderByKind,
+    Query, Select, SelectItem, SetExpr, Subscript, Value, VisitMut, VisitorMut,
 };
+
+use crate::functions::NOT_NEGATIVE;
 
 /// Stands between a label and the number that makes it unique; no text can be typed with it.
 const MARK: char = '\u{1}';
@@ -47,7 +50,9 @@ fn mark_beside_wildcard(select: &mut Select) {
 /// `SELECT CAST(v AS INTEGER) .. ORDER BY v`: the planner names the cast V, too, and would know V twice.
 fn mark_casts(select: &mut Select) {
     for (at, item) in select.projection.iter_mut().enumerate() {
-        if let SelectItem::UnnamedExpr(expr @ Expr::Cast { .. }) = item {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && is_cast(expr)
+        {
             let alias = Ident::with_quote('"', format!("{}{MARK}={at}", label(expr)));
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
         }
@@ -126,7 +131,35 @@ fn label(expr: &Expr) -> String {
         Expr::Nested(inner) => label(inner),
         // The planner names a cast after what is cast.
         Expr::Cast { expr, .. } => label(expr),
+        Expr::Function(call) => checked_cast(call).map_or_else(|| expr.to_string(), label),
+        Expr::CompoundFieldAccess { root, access_chain } => match access_chain.as_slice() {
+            // The planner makes a call of it, which may stand beside it.
+            [AccessExpr::Subscript(Subscript::Index { index })] => format!("ARRAY_ELEM({root}, {index})"),
+            _ => expr.to_string(),
+        },
         _ => expr.to_string(),
+    }
+}
+
+fn is_cast(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { .. } => true,
+        Expr::Function(call) => checked_cast(call).is_some(),
+        _ => false,
+    }
+}
+
+/// The CAST in a call that checks its value.
+fn checked_cast(call: &Function) -> Option<&Expr> {
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let [name] = call.name.0.as_slice() else { return None };
+    match list.args.first() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(cast)))
+            if name.as_ident().is_some_and(|name| name.value == NOT_NEGATIVE) =>
+        {
+            Some(cast)
+        }
+        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Phrases of the dialect that the planner has in other words: `''` is NULL, `FETCH FIRST n ROWS ONLY` is LIMIT,
-//! `x > ANY (SELECT ..)` and `x > ALL (SELECT ..)` ask whether rows exist, `x > ANY (array)` is a call.
+//! `x > ANY (SELECT ..)` and `x > ALL (SELECT ..)` ask whether rows exist, `x > ANY (array)` is a call. Literals of dates
+//! and casts to unsigned types: see [`super::written_types`].
 
 use std::ops::ControlFlow;
 
@@ -9,26 +10,25 @@ use datafusion::sql::sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 
-use super::aggregates;
+use super::{aggregates, written_types};
 use crate::dialect;
+use crate::error::SqlError;
 use crate::functions::{ALL_OF, ANY_OF, BASE62, FROM_ESCAPED, LOWER, TO_ESCAPED, UPPER};
 
-/// Rewrites a query.
-pub(super) fn rewrite(query: &mut Query) {
-    let _ = query.visit(&mut Phrases);
-}
-
-/// Rewrites an expression.
-pub(super) fn rewrite_expr(expr: &mut Expr) {
-    let _ = expr.visit(&mut Phrases);
+/// Rewrites a query or an expression.
+pub(super) fn rewrite(node: &mut impl VisitMut) -> Result<(), SqlError> {
+    match node.visit(&mut Phrases) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
 }
 
 struct Phrases;
 
 impl VisitorMut for Phrases {
-    type Break = ();
+    type Break = SqlError;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         let takes_rows = query
             .fetch
             .as_ref()
@@ -44,7 +44,10 @@ impl VisitorMut for Phrases {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Err(error) = written_types::rewrite(expr) {
+            return ControlFlow::Break(error);
+        }
         if let Expr::Value(value) = expr
             && matches!(&value.value, Value::SingleQuotedString(text) if text.is_empty())
         {
