@@ -25,6 +25,7 @@ mod dynamic;
 mod fetch;
 mod index;
 mod merge;
+mod offset;
 mod parameters;
 mod prefix;
 mod rows;
@@ -39,6 +40,7 @@ pub(crate) use dynamic::definitions as dynamic_columns;
 pub(crate) use fetch::{CursorAction, CursorStatement};
 pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
 pub(crate) use merge::{Merge, MergeAction, MergeClause};
+pub(crate) use offset::AFTER_KEY;
 pub(crate) use parameters::{bind, unbound};
 pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use statement::{
@@ -202,6 +204,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
 /// A query in which row values are written out (see [`rows`]).
 pub(crate) fn parse_query(parser: &mut Parser) -> Result<Box<Query>, ParserError> {
     let mut query = parser.parse_query()?;
+    offset::mark(&mut query);
     rows::expand(&mut *query)?;
     Ok(query)
 }

@@ -7,6 +7,7 @@
 mod aggregates;
 mod dynamic;
 mod families;
+mod key_offset;
 mod labels;
 mod listings;
 mod lists;
@@ -196,6 +197,7 @@ impl Planning {
 
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
+        key_offset::rewrite(&mut query, self)?;
         row_facts::rewrite(&mut query, self);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;

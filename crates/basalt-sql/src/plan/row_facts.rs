@@ -27,7 +27,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::Planning;
-use crate::catalog;
+use crate::catalog::{self, Relation};
 use crate::error::SqlError;
 use crate::ingest::typed;
 
@@ -71,19 +71,24 @@ struct Calls<'a> {
 
 impl Calls<'_> {
     fn table_of(&self, select: &Select) -> Option<(TableName, Vec<String>)> {
-        let [from] = select.from.as_slice() else { return None };
-        let TableFactor::Table { name: ObjectName(parts), args: None, .. } = &from.relation else {
-            return None;
-        };
-        let mut parts: Vec<_> = parts.iter().filter_map(ObjectNamePart::as_ident).collect();
-        let name = parts.pop()?.value.as_str();
-        let schema = parts.pop().map(|schema| schema.value.as_str()).or(self.planning.schema.as_deref());
-        let name = TableName::new(schema.unwrap_or(basalt_model::table::DEFAULT_NAMESPACE), name);
-        let relation =
-            catalog::find(self.planning.engine.database(), &name).ok().filter(|_| from.joins.is_empty())?;
+        let relation = relation_of(select, self.planning)?;
         let schema = relation.descriptor.schema.as_ref()?;
-        Some((name, schema.key.iter().map(|key| key.name.clone()).collect()))
+        let name = relation.view.as_ref().map_or(&relation.descriptor.name, |(name, _)| name);
+        Some((name.clone(), schema.key.iter().map(|key| key.name.clone()).collect()))
     }
+}
+
+/// The one table or view that a SELECT is of.
+pub(super) fn relation_of(select: &Select, planning: &Planning) -> Option<Relation> {
+    let [from] = select.from.as_slice() else { return None };
+    let TableFactor::Table { name: ObjectName(parts), args: None, .. } = &from.relation else {
+        return None;
+    };
+    let mut parts: Vec<_> = parts.iter().filter_map(ObjectNamePart::as_ident).collect();
+    let name = parts.pop()?.value.as_str();
+    let schema = parts.pop().map(|schema| schema.value.as_str()).or(planning.schema.as_deref());
+    let name = TableName::new(schema.unwrap_or(basalt_model::table::DEFAULT_NAMESPACE), name);
+    catalog::find(planning.engine.database(), &name).ok().filter(|_| from.joins.is_empty())
 }
 
 impl VisitorMut for Calls<'_> {
