@@ -9,10 +9,12 @@
 //! | 20 FSST | a symbol table ([`super::fsst`]) | a frame of their lengths, the codes of all of them |
 //! | 21 prefix | | a frame of the lengths shared with the string before, one of the lengths of the rest, the rests |
 //! | 22 digits | `u8 digits`, `u8 scheme`, `u32 length`, the front of all strings, parameters of the [scheme](super::ints) | the numbers behind the front |
+//! | 23 pattern | `u32 width`, what all strings have, `u8 pieces`, of each `u32 start`, `u32 end` | the pieces, string by string |
 //!
 //! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
 
 mod digits;
+mod pattern;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,6 +29,7 @@ use super::strings::{Span, StringList, Strings};
 use crate::compression::Compressor;
 use crate::error::Damage;
 use digits::Digits;
+use pattern::Pattern;
 
 const DICTIONARY_STRINGS_MAX: usize = 1 << 14;
 const DICTIONARY_BYTES_MAX: usize = 1 << 18;
@@ -50,6 +53,8 @@ pub(super) enum TextScheme {
     Prefix,
     /// As numbers.
     Digits(Digits),
+    /// Of one width, without what they have in common.
+    Pattern(Pattern),
 }
 
 /// Distinct strings in ascending order, back to back.
@@ -112,6 +117,7 @@ impl TextScheme {
             Self::Fsst(_) => 20,
             Self::Prefix => 21,
             Self::Digits(_) => 22,
+            Self::Pattern(_) => 23,
         }
     }
 
@@ -124,13 +130,14 @@ impl TextScheme {
             Self::Fsst(_) => "fsst",
             Self::Prefix => "prefix",
             Self::Digits(_) => "digits",
+            Self::Pattern(_) => "pattern",
         }
     }
 
     /// What decoding costs, in percent of the plain size: a scheme must save that much to be taken.
     fn toll(&self) -> usize {
         match self {
-            Self::Fixed(_) | Self::Plain | Self::Dictionary(_) => 100,
+            Self::Fixed(_) | Self::Plain | Self::Dictionary(_) | Self::Pattern(_) => 100,
             Self::Fsst(_) | Self::Prefix => 105,
             Self::Digits(_) => 102,
         }
@@ -148,6 +155,7 @@ impl TextScheme {
             }
             Self::Fsst(table) => table.write(out),
             Self::Digits(digits) => digits.write_params(out),
+            Self::Pattern(pattern) => pattern.write_params(out),
         }
     }
 
@@ -168,6 +176,7 @@ impl TextScheme {
             20 => Self::Fsst(SymbolTable::read(input)?),
             21 => Self::Prefix,
             22 => Self::Digits(Digits::read_params(input)?),
+            23 => Self::Pattern(Pattern::read_params(input)?),
             other => return Err(input.damage(format!("no scheme of strings has the number {other}"))),
         })
     }
@@ -200,6 +209,7 @@ impl TextScheme {
             }
             Self::Prefix => decode_prefixed(&mut input, count, bytes_max),
             Self::Digits(digits) => digits.decode(bytes, count, bytes_max),
+            Self::Pattern(pattern) => pattern.decode(bytes, count, bytes_max),
         }
     }
 }
@@ -287,6 +297,7 @@ impl TextEncoder {
             }
             TextScheme::Prefix => encode_prefixed(strings, out),
             TextScheme::Digits(digits) => digits.encode(strings, out),
+            TextScheme::Pattern(pattern) => pattern.encode(strings, out),
         }
     }
 }
@@ -316,10 +327,17 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
     let without_table = |scheme| TextEncoder { scheme, fsst: None, numbers: Numbers::default() };
     let mut strings = full.iter().flat_map(|vector| vector.iter());
     let width = strings.next().map_or(0, <[u8]>::len);
-    let mut encoders = vec![match strings.all(|string| string.len() == width) {
+    let is_fixed = strings.all(|string| string.len() == width);
+    let mut encoders = vec![match is_fixed {
         true => without_table(TextScheme::Fixed(width)),
         false => without_table(TextScheme::Plain),
     }];
+    if is_fixed
+        && width > 0
+        && let Some(pattern) = Pattern::try_of(full, width)
+    {
+        encoders.push(without_table(TextScheme::Pattern(pattern)));
+    }
     let sorted = |vector: &&StringList| vector.iter().zip(vector.iter().skip(1)).all(|(a, b)| a <= b);
     if sample.iter().all(sorted) {
         encoders.push(without_table(TextScheme::Prefix));
