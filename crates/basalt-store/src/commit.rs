@@ -169,7 +169,7 @@ impl CommitLine {
     pub(crate) fn sync_log(&self) -> Result<()> {
         let log = self.log.lock();
         log.check()?;
-        let sync = log.pending_sync();
+        let sync = if log.has_unsynced() { log.pending_sync() } else { None };
         drop(log);
         sync.map_or(Ok(()), |sync| sync.run(SyncKind::Data))
     }
