@@ -2,6 +2,9 @@
 //! Fences for filters. DataFusion 55 moves filters down a physical plan by the names of their columns: at every operator it looks for the first column of
 //! that name in the input. Above a join of two tables whose columns are named alike that may be the other table's column, and rows are lost. A
 //! fence lets a filter pass only where its columns' names stand for one column each. They are there while filters move, and gone afterwards.
+//!
+//! Projections move, too. One that moves below a join which sorts changes the places of columns, and the join's condition beside its equalities would name
+//! the places of before: other columns, or none. No projection passes the fence above such a join.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -18,7 +21,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter_pushdown::{
     ChildFilterDescription, FilterDescription, FilterPushdownPhase,
 };
-use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
@@ -36,6 +39,37 @@ impl PhysicalOptimizerRule for FencedFilters {
             return self.0.optimize(plan, config);
         }
         let fenced = plan.transform_up(fenced)?;
+        let moved = self.0.optimize(fenced.data, config)?;
+        if fenced.transformed { moved.transform_up(unfenced).data() } else { Ok(moved) }
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+/// A rule that moves projections, with fences above joins that sort and have conditions.
+#[derive(Debug)]
+pub struct FencedProjections(pub Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+
+impl PhysicalOptimizerRule for FencedProjections {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let fenced = plan.transform_up(|plan| {
+            Ok(match plan.downcast_ref::<SortMergeJoinExec>() {
+                Some(join) if join.filter.is_some() => {
+                    Transformed::yes(Arc::new(Fence { input: plan, open: HashSet::new() }) as _)
+                }
+                _ => Transformed::no(plan),
+            })
+        })?;
         let moved = self.0.optimize(fenced.data, config)?;
         if fenced.transformed { moved.transform_up(unfenced).data() } else { Ok(moved) }
     }

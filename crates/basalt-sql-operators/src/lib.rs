@@ -12,7 +12,7 @@ mod turns;
 mod unordered;
 
 pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps};
-pub use fences::FencedFilters;
+pub use fences::{FencedFilters, FencedProjections};
 pub use join_filters::NullableJoinFilters;
 pub use sort::SortRows;
 pub use turns::JoinsTakeTurns;

@@ -3,7 +3,7 @@
 //!
 //! There is no second parser. Text is cut into tokens by sqlparser; unquoted words are folded to upper case
 //! (so names compare byte by byte from here on and nothing later needs to know which were quoted); queries and
-//! expressions are sqlparser's, with one hook of ours for `NEXT VALUE FOR`; and the statements that only Phoenix
+//! expressions are sqlparser's, with hooks of ours for `NEXT VALUE FOR` and `IS DISTINCT FROM`; and the statements that only Phoenix
 //! has are read from the same token stream, one module per family:
 //!
 //! ```text
@@ -24,6 +24,7 @@ mod definition;
 mod dynamic;
 mod fetch;
 mod index;
+mod infix;
 mod merge;
 mod offset;
 mod parameters;
@@ -65,7 +66,7 @@ use cursor::Cursor;
 /// Deepest nesting of expressions and queries.
 const DEPTH_MAX: usize = 200;
 
-/// What sqlparser needs to know about the lexical rules, and the hook for sequence values.
+/// What sqlparser needs to know about the lexical rules, and the hooks for what it reads otherwise.
 #[derive(Debug, Default)]
 pub(crate) struct PhoenixDialect;
 
@@ -104,6 +105,15 @@ impl Dialect for PhoenixDialect {
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         prefix::parse(parser)
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        infix::parse(parser, expr)
     }
 }
 

@@ -33,7 +33,7 @@ use crate::functions::{
 };
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
-use crate::plan::{UnknownInLists, UnknownMembership};
+use crate::plan::{ListsOfExists, UnknownInLists, UnknownMembership};
 use crate::rules::{self, OneTable};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
@@ -124,6 +124,7 @@ impl Engine {
                 Arc::new(TypeCoercion::new()),
                 Arc::new(UnknownMembership),
                 Arc::new(UnknownInLists),
+                Arc::new(ListsOfExists),
             ])
             .build();
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![

@@ -6,12 +6,14 @@
 
 mod aggregates;
 mod dynamic;
+mod existence;
 mod families;
 mod key_offset;
 mod labels;
 mod listings;
 mod lists;
 mod membership;
+mod merged;
 mod phrases;
 mod row_facts;
 mod sources;
@@ -55,6 +57,7 @@ use crate::index;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
+pub(crate) use existence::ListsOfExists;
 pub(crate) use families::resolve_expr as resolve_families;
 pub(crate) use labels::shown_schema;
 pub(crate) use lists::UnknownInLists;
@@ -198,6 +201,7 @@ impl Planning {
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
         key_offset::rewrite(&mut query, self)?;
+        merged::check(&query)?;
         row_facts::rewrite(&mut query, self);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;

@@ -10,7 +10,8 @@ mod gate;
 use std::sync::Arc;
 
 use basalt_sql_operators::{
-    AggregateNumbers, FencedFilters, JoinsTakeTurns, NullableJoinFilters, SortRows, UnorderedInputs,
+    AggregateNumbers, FencedFilters, FencedProjections, JoinsTakeTurns, NullableJoinFilters, SortRows,
+    UnorderedInputs,
 };
 use chrono::{DateTime, Utc};
 use datafusion::common::Result;
@@ -51,6 +52,9 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.insert(sides.map_or(0, |at| at + 1), Arc::new(UnorderedInputs));
     for rule in rules.iter_mut().filter(|rule| rule.name().starts_with("FilterPushdown")) {
         *rule = Arc::new(FencedFilters(Arc::clone(rule)));
+    }
+    for rule in rules.iter_mut().filter(|rule| rule.name() == "ProjectionPushdown") {
+        *rule = Arc::new(FencedProjections(Arc::clone(rule)));
     }
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));

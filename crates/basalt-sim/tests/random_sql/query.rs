@@ -3,6 +3,8 @@
 //! first in every order), SQLite's text says what is meant.
 
 mod forms;
+mod nested;
+mod webs;
 
 use crate::chance::Chance;
 use crate::world::{Kind, Table, Value, World};
@@ -72,6 +74,8 @@ pub(crate) struct Maker<'a> {
     world: &'a World,
     chance: &'a mut Chance,
     aliases: usize,
+    /// What WITH names.
+    named: webs::Named,
 }
 
 struct Body {
@@ -82,7 +86,7 @@ struct Body {
 
 impl<'a> Maker<'a> {
     pub(crate) fn new(world: &'a World, chance: &'a mut Chance) -> Self {
-        Self { world, chance, aliases: 0 }
+        Self { world, chance, aliases: 0, named: vec![] }
     }
 
     pub(crate) fn query(&mut self) -> Query {
@@ -188,11 +192,19 @@ impl<'a> Maker<'a> {
             .iter()
             .enumerate()
             .map(|(at, kind)| {
-                let value = self.value(*kind, scope, depth.min(2));
-                Pair::fill(&format!("$ AS E{at}"), &[&value])
+                let value = self.item(*kind, scope, depth.min(2));
+                Pair::fill(&format!("$ AS {}", self.label(at)), &[&value])
             })
             .collect();
         Pair::join(&items, ", ")
+    }
+
+    /// A value of a select list.
+    fn item(&mut self, kind: Kind, scope: &Scope, depth: usize) -> Pair {
+        if self.world.is_small && depth > 0 && self.chance.one_in(8) {
+            return self.nested_value(kind, scope);
+        }
+        self.value(kind, scope, depth)
     }
 
     /// A SELECT of columns of these kinds.
@@ -204,6 +216,9 @@ impl<'a> Maker<'a> {
     }
 
     fn filter(&mut self, scope: &Scope, outer: &Scope, depth: usize) -> Pair {
+        if self.world.is_small {
+            return self.small_filter(scope, outer, depth);
+        }
         let mut conditions = vec![];
         if !outer.is_empty() && self.chance.one_in(2) {
             conditions.extend(self.link(scope, outer, &["=", "=", "=", "<", "<>"]));
@@ -250,15 +265,16 @@ impl<'a> Maker<'a> {
             kinds.push(kind);
             rounded.push(is_rounded);
         }
+        let items = items.iter().enumerate();
         let items: Vec<_> =
-            items.iter().enumerate().map(|(at, item)| Pair::fill(&format!("$ AS E{at}"), &[item])).collect();
+            items.map(|(at, item)| Pair::fill(&format!("$ AS {}", self.label(at)), &[item])).collect();
         let mut text = Pair::fill("SELECT $ FROM $$", &[&Pair::join(&items, ", "), &from, &filter]);
         if !groups.is_empty() {
             let groups: Vec<_> = groups.into_iter().map(|(group, _)| group).collect();
             text = Pair::fill("$ GROUP BY $", &[&text, &Pair::join(&groups, ", ")]);
             if self.chance.one_in(3) {
                 let (aggregate, kind, _) = self.aggregate(scope, false);
-                let value = Pair::of(&Value::random(kind, self.chance));
+                let value = self.literal(kind);
                 let operator = *self.chance.of(&["<", ">=", "=", "<>"]);
                 text = Pair::fill(&format!("$ HAVING $ {operator} $"), &[&text, &aggregate, &value]);
             }
@@ -288,6 +304,9 @@ impl<'a> Maker<'a> {
     }
 
     fn from(&mut self, depth: usize) -> (Pair, Scope) {
+        if self.world.is_small {
+            return self.web(depth);
+        }
         let (mut text, mut scope) = self.relation(depth);
         for _ in 0..*self.chance.of(&[0, 0, 0, 1, 1, 2]) {
             let (right, columns) = self.relation(0);
@@ -316,6 +335,9 @@ impl<'a> Maker<'a> {
     }
 
     fn relation(&mut self, depth: usize) -> (Pair, Scope) {
+        if self.world.is_small {
+            return self.small_relation(depth);
+        }
         let alias = self.alias();
         if depth > 0 && self.chance.one_in(6) {
             let Body { text, kinds, .. } = self.select(&vec![], depth - 1, false);
@@ -340,7 +362,7 @@ impl<'a> Maker<'a> {
     }
 
     fn literal(&mut self, kind: Kind) -> Pair {
-        Pair::of(&Value::random(kind, self.chance))
+        Pair::of(&self.world.value(kind, self.chance))
     }
 
     /// A value of this kind over the columns of the scope.
@@ -500,6 +522,9 @@ impl<'a> Maker<'a> {
     }
 
     fn subquery(&mut self, scope: &Scope, depth: usize) -> Pair {
+        if self.world.is_small {
+            return self.nested(scope, depth);
+        }
         let not = *self.chance.of(&["", "NOT "]);
         match self.chance.below(3) {
             0 => {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random tables with random rows, the same for both databases.
 
+mod small;
+
 use std::collections::BTreeSet;
 
 use crate::chance::Chance;
@@ -68,6 +70,7 @@ pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     sql_type: &'static str,
+    nullable: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +87,27 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) tables: Vec<Table>,
+    pub(crate) views: Vec<View>,
+    pub(crate) indexes: Vec<Index>,
+    /// Tables of few rows and few values, whose columns share their names.
+    pub(crate) is_small: bool,
+}
+
+/// The rows of a table for which a condition is true.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) name: String,
+    /// The place of its table among the world's.
+    pub(crate) table: usize,
+    condition: [String; 2],
+}
+
+/// An index, which is Basalt's alone.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) name: String,
+    pub(crate) table: String,
+    columns: String,
 }
 
 const KEY_TYPES: [(Kind, &str); 9] = [
@@ -114,7 +138,13 @@ const TYPES: [(Kind, &str); 12] = [
 
 impl World {
     pub(crate) fn random(chance: &mut Chance) -> Self {
-        Self { tables: (0..3).map(|index| Table::random(index, chance)).collect() }
+        let tables = (0..3).map(|index| Table::random(index, chance)).collect();
+        Self { tables, views: vec![], indexes: vec![], is_small: false }
+    }
+
+    /// A value that columns of this kind may have.
+    pub(crate) fn value(&self, kind: Kind, chance: &mut Chance) -> Value {
+        if self.is_small { Value::of_few(kind, chance) } else { Value::random(kind, chance) }
     }
 }
 
@@ -125,7 +155,7 @@ impl Table {
         for at in 0..keys + 2 + chance.below(4) {
             let (kind, sql_type) = *if at < keys { chance.of(&KEY_TYPES) } else { chance.of(&TYPES) };
             let name = format!("{}{at}", if at < keys { "K" } else { "C" });
-            columns.push(Column { name, kind, sql_type });
+            columns.push(Column { name, kind, sql_type, nullable: at >= keys });
         }
         let count = if chance.one_in(8) { 300 } else { chance.below(40) };
         let mut seen = BTreeSet::new();
@@ -149,9 +179,8 @@ impl Table {
         let mut parts: Vec<_> = self
             .columns
             .iter()
-            .enumerate()
-            .map(|(at, column)| {
-                let null = if at < self.keys { " NOT NULL" } else { "" };
+            .map(|column| {
+                let null = if column.nullable { "" } else { " NOT NULL" };
                 format!("{} {}{null}", column.name, column.sql_type)
             })
             .collect();
