@@ -26,6 +26,7 @@ use crate::dialect::{self, TokenMap};
 use crate::engine::Engine;
 use crate::error::{SqlError, code, nearest};
 use crate::index;
+use crate::panics;
 use crate::plan::Planning;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
@@ -130,7 +131,7 @@ impl RowWriter {
             return self.finish();
         }
         let ended = tokio::task::spawn_blocking(move || self.finish()).await;
-        ended.map_err(|error| SqlError::internal(format!("the end of a load panicked: {error}")))?
+        ended.unwrap_or_else(|error| Err(panics::of_task(error)))
     }
 
     /// Makes everything durable and visible; returns the number of rows.

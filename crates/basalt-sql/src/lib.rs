@@ -35,6 +35,7 @@ mod keys;
 mod memory;
 mod merge;
 mod outcome;
+mod panics;
 mod parameter;
 mod plan;
 mod point;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a statement answers.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::dialect::TokenMap;
 use crate::error::{SqlError, code};
+use crate::panics;
 use crate::plan::{Titles, shown_schema};
 use crate::returning::Changed;
 use crate::running::Ticket;
@@ -131,7 +133,13 @@ impl Stream for RowStream {
     type Item = Result<RecordBatch, SqlError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.batches.poll_next_unpin(context)
+        match catch_unwind(AssertUnwindSafe(|| self.batches.poll_next_unpin(context))) {
+            Ok(batch) => batch,
+            Err(panic) => {
+                self.batches = stream::empty().boxed();
+                Poll::Ready(Some(Err(panics::error(panic.as_ref()))))
+            }
+        }
     }
 }
 

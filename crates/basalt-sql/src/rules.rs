@@ -5,6 +5,7 @@
 //! time to see that nothing is left to do. A physical plan is put through a rule only if it has what the rule is about.
 
 mod above_totals;
+mod correlation;
 mod gate;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use crate::joins::JoinOrder;
 use crate::scan::{self, OffsetInScan, TotalsInScan};
 use above_totals::AboveTotals;
+use correlation::Correlation;
 use gate::gated;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
@@ -37,6 +39,8 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         rules[at] = Arc::new(AboveTotals(Arc::clone(&rules[at])));
     }
     rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
+    let joined = rules.iter().position(|rule| rule.name() == "decorrelate_predicate_subquery");
+    rules.insert(joined.unwrap_or(0), Arc::new(Correlation));
     rules
 }
 
@@ -66,11 +70,12 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 }
 
 /// Logical rules that change joins, unions and subqueries, and nothing else.
-const OF_SEVERAL_INPUTS: [&str; 12] = [
+const OF_SEVERAL_INPUTS: [&str; 13] = [
     "rewrite_set_comparison",
     "optimize_unions",
     "unions_to_filter",
     "eliminate_join",
+    "correlation",
     "decorrelate_predicate_subquery",
     "scalar_subquery_to_join",
     "decorrelate_lateral_join",

@@ -31,6 +31,7 @@ use crate::index;
 use crate::joins;
 use crate::merge;
 use crate::outcome::{Outcome, RowStream, timed_out};
+use crate::panics::{caught, caught_async};
 use crate::parameter::{Prepared, Value};
 use crate::plan::{Planning, Titles};
 use crate::point;
@@ -97,17 +98,19 @@ impl Session {
     /// other statements wait for [`Session::go_on`] of the same session. The place of the statement among those that run is taken from here
     /// on.
     pub fn begin(&self, sql: &str) -> Result<Begun, SqlError> {
-        let parsed = dialect::parse(sql)?;
-        if parsed.parameters > 0 {
-            return Err(dialect::unbound(1));
-        }
-        self.begin_parsed(parsed)
+        caught(|| {
+            let parsed = dialect::parse(sql)?;
+            if parsed.parameters > 0 {
+                return Err(dialect::unbound(1));
+            }
+            self.begin_parsed(parsed)
+        })
     }
 
     /// Runs a statement that was begun and waits, as [`Session::execute`] does.
     pub async fn go_on(&self, waiting: Waiting) -> Result<Outcome, SqlError> {
         let Waiting { statement, tokens, hints, ticket } = waiting;
-        let outcome = self.in_time(self.run(statement, tokens, &hints)).await?;
+        let outcome = caught_async(self.in_time(self.run(statement, tokens, &hints))).await?;
         Ok(match outcome {
             Outcome::Rows(rows) => Outcome::Rows(rows.holding(ticket)),
             done => done,
@@ -116,12 +119,12 @@ impl Session {
 
     /// Parses a statement that will be executed with values for its parameters.
     pub fn prepare(&self, sql: &str) -> Result<Prepared, SqlError> {
-        Prepared::parse(sql)
+        caught(|| Prepared::parse(sql))
     }
 
     /// Runs a prepared statement with one value per parameter, as [`Session::execute`] does.
     pub async fn execute_prepared(&self, prepared: &Prepared, values: &[Value]) -> Result<Outcome, SqlError> {
-        self.end(self.begin_parsed(prepared.bind(values)?)?).await
+        self.end(caught(|| self.begin_parsed(prepared.bind(values)?))?).await
     }
 
     async fn end(&self, begun: Begun) -> Result<Outcome, SqlError> {

@@ -11,8 +11,9 @@ use super::{check, define, keeper};
 use crate::catalog;
 use crate::definition::index_splits;
 use crate::dialect::{CreateIndex, IndexAction, IndexStatement, Name};
-use crate::error::{ErrorKind, SqlError, code};
+use crate::error::{SqlError, code};
 use crate::outcome::{Outcome, RowStream};
+use crate::panics;
 use crate::plan::Planning;
 use crate::scan::BasaltTable;
 
@@ -167,7 +168,7 @@ async fn rebuild(planning: &Planning, index: TableId, later: bool) -> Result<Out
 /// Runs a build without holding up other statements.
 async fn wait(build: Build) -> Result<u64, SqlError> {
     let ended = tokio::task::spawn_blocking(move || build.run()).await;
-    ended.map_err(|error| SqlError::new(ErrorKind::Internal, format!("the build panicked: {error}")))?
+    ended.unwrap_or_else(|error| Err(panics::of_task(error)))
 }
 
 /// A build that a statement waits for. If the statement ends first, so does the build, and a new index goes.

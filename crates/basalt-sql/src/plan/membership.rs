@@ -5,6 +5,9 @@
 //! condition's own parts, that is the same. Under NOT it is not: `NOT unknown` would become true. There the question is asked
 //! the other way round, so that what is unknown comes out true before it is negated: is there a row that equals x, or one that is NULL, or any row
 //! if x is NULL? `NOT IN` as a condition of its own is a join that knows of NULL, and stays, unless the subquery mentions the outer row.
+//!
+//! Totals without GROUP BY are one row, also of nothing. The planner would look for x among the totals of outer rows that have a partner, so that
+//! `x IN (SELECT COUNT(*) ..)` of the outer row becomes `x = (SELECT COUNT(*) ..)` in any place.
 
 use std::sync::Arc;
 
@@ -14,7 +17,8 @@ use datafusion::common::{Column, DFSchema, ExprSchema, Result, Spans};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Projection, Subquery, SubqueryAlias,
+    not,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -41,6 +45,7 @@ fn of_plan(plan: LogicalPlan, questions: &mut usize) -> Result<Transformed<Logic
         return Ok(Transformed::no(plan));
     };
     let before = *questions;
+    let predicate = predicate.clone().transform_up(|expr| Ok(of_total(expr, questions))).data()?;
     let part = |part: Expr| match part {
         Expr::InSubquery(InSubquery { negated: false, .. }) => Ok(part),
         Expr::InSubquery(ref of) if of.subquery.outer_ref_columns.is_empty() => Ok(part),
@@ -53,13 +58,36 @@ fn of_plan(plan: LogicalPlan, questions: &mut usize) -> Result<Transformed<Logic
         }
         part => of_condition(part, false, input.schema(), questions),
     };
-    let parts =
-        split_conjunction_owned(predicate.clone()).into_iter().map(part).collect::<Result<Vec<_>>>()?;
+    let parts = split_conjunction_owned(predicate).into_iter().map(part).collect::<Result<Vec<_>>>()?;
     match conjunction(parts) {
         Some(predicate) if *questions > before => {
             Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, Arc::clone(input))?)))
         }
         _ => Ok(Transformed::no(plan)),
+    }
+}
+
+/// `x = (SELECT ..)` for `x IN (SELECT ..)` of totals of the outer row.
+fn of_total(expr: Expr, questions: &mut usize) -> Transformed<Expr> {
+    match expr {
+        Expr::InSubquery(InSubquery { expr, subquery, negated })
+            if is_one_row(&subquery.subquery) && !subquery.outer_ref_columns.is_empty() =>
+        {
+            *questions += 1;
+            let equal = Expr::eq(*expr, Expr::ScalarSubquery(subquery));
+            Transformed::yes(if negated { not(equal) } else { equal })
+        }
+        other => Transformed::no(other),
+    }
+}
+
+/// True for totals without groups, perhaps under other names.
+fn is_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(Projection { input, .. })
+        | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => is_one_row(input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        _ => false,
     }
 }
 

@@ -10,6 +10,7 @@ mod files;
 mod indexes;
 mod memory;
 mod never_returns;
+mod panics;
 mod parameters;
 mod points;
 mod system;

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What conditions of a subquery ask of the outer row, made ready for the rules that turn the subquery into a join.
+//!
+//! Those rules (DataFusion 55, `PullUpCorrelatedExpr`) take each such condition out of the subquery, add the columns that it names to
+//! everything above it, and ask it of the joined rows. They go wrong in three ways, each of which is met here:
+//!
+//! 1. They know the added columns by their names alone. Two of one name (`b.j = o.j AND c.j = o.k`), or one that is called what the subquery's list calls
+//!    another, become one column. Here such columns get names of their own below the condition.
+//! 2. Joins, derived tables and views above a condition keep the columns that they had. Here derived tables become projections, and what is below a join has the columns
+//!    already.
+//! 3. They take conditions out from below everything. From below the optional side of an outer join, a window function, an OFFSET or totals that are one row, of
+//!    no rows too, a condition may not go: that is refused.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use datafusion::common::alias::AliasGenerator;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, Result, TableReference, not_impl_err};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{
+    Aggregate, BinaryExpr, Expr, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery, SubqueryAlias,
+};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// The beginning of the names that columns get.
+const ASKED: &str = "$asked";
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct Correlation;
+
+impl OptimizerRule for Correlation {
+    fn name(&self) -> &str {
+        "correlation"
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let aliases = config.alias_generator();
+        plan.transform_up_with_subqueries(|plan| of_plan(plan, aliases))
+    }
+}
+
+/// What a subquery is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Whether it has rows.
+    Exists,
+    /// Whether a value is among its rows.
+    Members,
+    /// One value.
+    Value,
+    /// Its rows, beside the outer one.
+    Lateral,
+}
+
+fn of_plan(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Join(mut join) = plan {
+        let right = lateral(Arc::unwrap_or_clone(join.right), aliases)?;
+        let changed = right.transformed;
+        join.right = Arc::new(right.data);
+        return Ok(Transformed::new(LogicalPlan::Join(join), changed, TreeNodeRecursion::Continue));
+    }
+    if !super::has_subquery(&plan) {
+        return Ok(Transformed::no(plan));
+    }
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(expr.transform_up(|expr| of_expr(expr, aliases))?.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// The right side of a join, if it is a subquery of the left one.
+fn lateral(right: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<LogicalPlan>> {
+    Ok(match right {
+        LogicalPlan::Subquery(subquery) => {
+            of_subquery(subquery, Role::Lateral, aliases)?.update_data(LogicalPlan::Subquery)
+        }
+        LogicalPlan::SubqueryAlias(alias) if matches!(*alias.input, LogicalPlan::Subquery(_)) => {
+            let input = lateral(Arc::unwrap_or_clone(alias.input), aliases)?;
+            let changed = input.transformed;
+            let alias = SubqueryAlias::try_new(Arc::new(input.data), alias.alias)?;
+            Transformed::new(LogicalPlan::SubqueryAlias(alias), changed, TreeNodeRecursion::Continue)
+        }
+        other => Transformed::no(other),
+    })
+}
+
+fn of_expr(expr: Expr, aliases: &AliasGenerator) -> Result<Transformed<Expr>> {
+    Ok(match expr {
+        Expr::Exists(Exists { subquery, negated }) => of_subquery(subquery, Role::Exists, aliases)?
+            .update_data(|subquery| Expr::Exists(Exists { subquery, negated })),
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            of_subquery(subquery, Role::Members, aliases)?
+                .update_data(|subquery| Expr::InSubquery(InSubquery { expr, subquery, negated }))
+        }
+        Expr::ScalarSubquery(subquery) => {
+            of_subquery(subquery, Role::Value, aliases)?.update_data(Expr::ScalarSubquery)
+        }
+        other => Transformed::no(other),
+    })
+}
+
+fn of_subquery(subquery: Subquery, role: Role, aliases: &AliasGenerator) -> Result<Transformed<Subquery>> {
+    let plan = &subquery.subquery;
+    if !asks_outer(plan) {
+        return Ok(Transformed::no(subquery));
+    }
+    Place { role, is_top: true, has_totals: false, closed: None }.check(plan)?;
+    if !has_lists(plan) && has_own_names(plan) {
+        return Ok(Transformed::no(subquery));
+    }
+    let columns = plan.schema().columns();
+    let mut made = Names { aliases, has_join: false }.made(plan.as_ref().clone())?;
+    if made.schema().fields().len() != columns.len() {
+        let list = columns.into_iter().map(Expr::Column).collect();
+        made = LogicalPlan::Projection(Projection::try_new(list, Arc::new(made))?);
+    }
+    Ok(Transformed::yes(Subquery { subquery: Arc::new(made), ..subquery }))
+}
+
+/// The inputs of a step, without the queries of its expressions.
+fn any_step(plan: &LogicalPlan, mut is: impl FnMut(&LogicalPlan) -> bool) -> bool {
+    let mut steps = vec![plan];
+    while let Some(step) = steps.pop() {
+        if is(step) {
+            return true;
+        }
+        if !matches!(step, LogicalPlan::Subquery(_)) {
+            steps.extend(step.inputs());
+        }
+    }
+    false
+}
+
+/// True for a condition about the outer row.
+fn is_asking(step: &LogicalPlan) -> bool {
+    matches!(step, LogicalPlan::Filter(filter) if filter.predicate.contains_outer())
+}
+
+/// True if there is such a condition.
+fn asks_outer(plan: &LogicalPlan) -> bool {
+    any_step(plan, is_asking)
+}
+
+/// True if a derived table, or a list of columns below a join, has such a condition below it.
+fn has_lists(plan: &LogicalPlan) -> bool {
+    let is_list = |step: &LogicalPlan| {
+        matches!(step, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_)) && asks_outer(step)
+    };
+    any_step(plan, |step| match step {
+        LogicalPlan::SubqueryAlias(_) => asks_outer(step),
+        LogicalPlan::Join(_) => any_step(step, is_list),
+        _ => false,
+    })
+}
+
+/// True of what can be asked of a group instead of its rows: whether a column of theirs equals something of the outer row.
+fn is_equality(part: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
+    let is_column = |side: &Expr| match side {
+        Expr::Cast(cast) => matches!(*cast.expr, Expr::Column(_)),
+        side => matches!(side, Expr::Column(_)),
+    };
+    is_column(left) && !right.any_column_refs() || is_column(right) && !left.any_column_refs()
+}
+
+/// The columns that conditions compare with the outer row.
+fn asked(filter: &Filter) -> BTreeSet<Column> {
+    let parts = split_conjunction(&filter.predicate).into_iter().filter(|part| part.contains_outer());
+    parts.flat_map(|part| part.column_refs().into_iter().cloned()).collect()
+}
+
+/// True if no two of these columns have one name, nor a column of the list that of another.
+fn has_own_names(plan: &LogicalPlan) -> bool {
+    let mut names: BTreeMap<String, Column> = BTreeMap::new();
+    let mut add = |column: Column| match names.get(&column.name) {
+        Some(other) => *other == column,
+        None => {
+            names.insert(column.name.clone(), column);
+            true
+        }
+    };
+    let shown = plan.schema().columns();
+    if !shown.into_iter().all(&mut add) {
+        return false;
+    }
+    !any_step(plan, |step| match step {
+        LogicalPlan::Filter(filter) => !asked(filter).into_iter().all(&mut add),
+        _ => false,
+    })
+}
+
+/// A place in a subquery.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    role: Role,
+    /// True where there are only lists above, and conditions.
+    is_top: bool,
+    /// True below totals.
+    has_totals: bool,
+    /// What is above that no condition can leave.
+    closed: Option<&'static str>,
+}
+
+impl Place {
+    /// An error if a condition about the outer row is where it cannot leave.
+    fn check(self, plan: &LogicalPlan) -> Result<()> {
+        if let LogicalPlan::Filter(filter) = plan {
+            self.check_condition(filter)?;
+        }
+        let inside = Self { is_top: false, ..self };
+        let closed = |above| Self { closed: Some(self.closed.unwrap_or(above)), ..inside };
+        match plan {
+            LogicalPlan::Subquery(_) => Ok(()),
+            LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Filter(_) => {
+                self.check_inputs(plan)
+            }
+            LogicalPlan::Limit(limit) if self.role == Role::Exists && self.is_top && limit.skip.is_none() => {
+                self.check_inputs(plan)
+            }
+            LogicalPlan::Limit(_) => closed("LIMIT or OFFSET").check_inputs(plan),
+            LogicalPlan::Window(_) => closed("a window function").check_inputs(plan),
+            LogicalPlan::Aggregate(aggregate) => {
+                let is_value = matches!(self.role, Role::Value | Role::Lateral) && self.is_top;
+                let one_row = aggregate.group_expr.is_empty() && !is_value;
+                let place = if one_row || super::has_sets(aggregate) {
+                    closed("totals that are one row also of none")
+                } else {
+                    inside
+                };
+                let has_totals = self.has_totals || !aggregate.aggr_expr.is_empty();
+                Self { has_totals, ..place }.check_inputs(plan)
+            }
+            LogicalPlan::Join(join) => {
+                const OUTER: &str = "an outer join";
+                let (left, right) = match join.join_type {
+                    JoinType::Inner => (inside, inside),
+                    JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
+                        (inside, closed(OUTER))
+                    }
+                    JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => {
+                        (closed(OUTER), inside)
+                    }
+                    JoinType::Full => (closed(OUTER), closed(OUTER)),
+                };
+                left.check(&join.left)?;
+                right.check(&join.right)
+            }
+            _ => inside.check_inputs(plan),
+        }
+    }
+
+    fn check_condition(self, filter: &Filter) -> Result<()> {
+        for part in split_conjunction(&filter.predicate).into_iter().filter(|part| part.contains_outer()) {
+            if let Some(above) = self.closed {
+                return not_impl_err!("a condition of a subquery on the outer row, below {above}");
+            }
+            if self.has_totals && !is_equality(part) {
+                return not_impl_err!(
+                    "a condition of a subquery on the outer row, below totals, other than that one of its columns equals something of the outer row"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_inputs(self, plan: &LogicalPlan) -> Result<()> {
+        plan.inputs().into_iter().try_for_each(|input| self.check(input))
+    }
+}
+
+/// The columns that were added to a plan and are in no list yet.
+fn added(plan: &LogicalPlan, list: &[Expr]) -> Vec<Expr> {
+    let columns = plan.schema().columns().into_iter();
+    let added = columns.filter(|column| column.relation.is_none() && column.name.starts_with(ASKED));
+    added.map(Expr::Column).filter(|column| !list.contains(column)).collect()
+}
+
+/// Gives columns names of their own.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    aliases: &'a AliasGenerator,
+    /// True below a join.
+    has_join: bool,
+}
+
+impl Names<'_> {
+    /// The plan, whose conditions on the outer row name columns that nobody else has. They are added to their inputs, whose other columns stay.
+    fn made(self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        match plan {
+            LogicalPlan::SubqueryAlias(alias) if asks_outer(&alias.input) => {
+                let columns = alias.input.schema().columns();
+                let input = self.made(Arc::unwrap_or_clone(alias.input))?;
+                let fields = alias.schema.fields().iter();
+                let named = |(column, field): (Column, &Arc<_>)| {
+                    let field: &datafusion::arrow::datatypes::Field = field;
+                    Expr::Column(column)
+                        .alias_qualified(Some(TableReference::clone(&alias.alias)), field.name())
+                };
+                let list = columns.into_iter().zip(fields).map(named).collect();
+                self.with_added(list, Arc::new(input))
+            }
+            LogicalPlan::Projection(projection) => {
+                let input = self.made(Arc::unwrap_or_clone(projection.input))?;
+                self.with_added(projection.expr, Arc::new(input))
+            }
+            LogicalPlan::Subquery(_) => Ok(plan),
+            plan => {
+                let inside = Self { has_join: self.has_join || matches!(plan, LogicalPlan::Join(_)), ..self };
+                let plan = plan.map_children(|input| inside.made(input).map(Transformed::yes)).data()?;
+                match plan.recompute_schema()? {
+                    LogicalPlan::Filter(filter) if filter.predicate.contains_outer() => {
+                        self.condition(filter)
+                    }
+                    LogicalPlan::Aggregate(aggregate) if self.has_join => {
+                        let mut groups = aggregate.group_expr;
+                        groups.extend(added(&aggregate.input, &groups));
+                        let made = Aggregate::try_new(aggregate.input, groups, aggregate.aggr_expr)?;
+                        Ok(LogicalPlan::Aggregate(made))
+                    }
+                    plan => Ok(plan),
+                }
+            }
+        }
+    }
+
+    /// The list, below a join with the columns that were added below it.
+    fn with_added(self, mut list: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<LogicalPlan> {
+        if self.has_join {
+            list.extend(added(&input, &list));
+        }
+        Ok(LogicalPlan::Projection(Projection::try_new(list, input)?))
+    }
+
+    fn condition(self, filter: Filter) -> Result<LogicalPlan> {
+        let asked: BTreeMap<Column, Column> = asked(&filter)
+            .into_iter()
+            .map(|column| (column, Column::new_unqualified(self.aliases.next(ASKED))))
+            .collect();
+        let all = filter.input.schema().columns().into_iter().map(Expr::Column);
+        let named = asked.iter().map(|(column, name)| Expr::Column(column.clone()).alias(&name.name));
+        let input = Projection::try_new(all.chain(named).collect(), filter.input)?;
+        let part = |part: &Expr| {
+            let part = part.clone();
+            if !part.contains_outer() {
+                return Ok(part);
+            }
+            let renamed = |expr| {
+                Ok(match expr {
+                    Expr::Column(column) => match asked.get(&column) {
+                        Some(name) => Transformed::yes(Expr::Column(name.clone())),
+                        None => Transformed::no(Expr::Column(column)),
+                    },
+                    other => Transformed::no(other),
+                })
+            };
+            part.transform_up(renamed).data()
+        };
+        let parts = split_conjunction(&filter.predicate).into_iter().map(part).collect::<Result<Vec<_>>>()?;
+        let predicate = conjunction(parts).unwrap_or(filter.predicate);
+        Ok(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(LogicalPlan::Projection(input)))?))
+    }
+}
