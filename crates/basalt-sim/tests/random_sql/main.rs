@@ -53,7 +53,7 @@ const NOT_YET: [&str; 5] = [
 const SHOWN_MAX: usize = 400;
 
 const TABLES: Test = Test {
-    worlds: 50,
+    worlds: 16,
     world: World::random,
     queries: 72,
     // Set operations, windows and groups of several sets come last.
@@ -63,7 +63,7 @@ const TABLES: Test = Test {
 };
 
 const JOINS: Test = Test {
-    worlds: 50,
+    worlds: 18,
     world: World::small,
     queries: 60,
     query: |maker, number| if number < 54 { maker.joined() } else { maker.form() },
