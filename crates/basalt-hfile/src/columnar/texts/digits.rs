@@ -107,11 +107,11 @@ fn written(number: u64) -> [u8; WRITTEN] {
 /// The digits of a number below 10^8, all at once: lanes of four digits become lanes of two, and those of one. Each division
 /// is a multiplication whose error is too small to matter for so few digits (Warren, Hacker's Delight, 2nd edition, chapter 10).
 fn eight_digits(number: u32) -> [u8; 8] {
-    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x7f_0000_007f;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
-    let ones = tens | (twos - 10 * tens) << 8;
+    let fours = u64::from(number / 10_000) | (u64::from(number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | ((twos - 10 * tens) << 8);
     (ones | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
