@@ -44,5 +44,8 @@ fn run(arguments: &[String]) -> Result<()> {
 
 /// The root of the checkout that this program was compiled from.
 fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
+    // As Cargo says now: another checkout with the same target directory may have compiled this program.
+    let crate_dir =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&crate_dir).parent().expect("xtask lies in the repository").to_path_buf()
 }
