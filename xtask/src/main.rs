@@ -42,7 +42,7 @@ fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// The root of the checkout that this program was compiled from.
+/// The root of the checkout that this program runs for.
 fn repository() -> PathBuf {
     // As Cargo says now: another checkout with the same target directory may have compiled this program.
     let crate_dir =
