@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod distinct_runs;
+mod division;
 mod fences;
 mod join_filters;
 mod sort;
@@ -12,6 +13,7 @@ mod turns;
 mod unordered;
 
 pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps};
+pub use division::{NoQuotient, QUOTIENT_DIGITS, quotients};
 pub use fences::{FencedFilters, FencedProjections};
 pub use join_filters::NullableJoinFilters;
 pub use sort::SortRows;

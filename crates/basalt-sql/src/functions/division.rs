@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, Decimal128Array};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, i256};
+use basalt_sql_operators::{NoQuotient, QUOTIENT_DIGITS, quotients};
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::{DataType, Decimal128Type};
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{DFSchema, Result, exec_err, plan_err};
+use datafusion::common::{DFSchema, DataFusionError, Result, exec_err, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -20,8 +21,6 @@ use crate::error::{SqlError, code};
 
 /// Digits of a quotient behind the point.
 const SCALE: i8 = 18;
-/// Digits of a quotient in all.
-const PRECISION: u8 = 38;
 
 /// Plans divisions of DECIMALs.
 #[derive(Debug)]
@@ -99,7 +98,7 @@ impl ScalarUDFImpl for Divide {
         let DataType::Decimal128(_, scale) = arg_types[0] else {
             return plan_err!("{} is no DECIMAL", arg_types[0]);
         };
-        Ok(DataType::Decimal128(PRECISION, scale.max(SCALE)))
+        Ok(DataType::Decimal128(QUOTIENT_DIGITS, scale.max(SCALE)))
     }
 
     fn is_strict(&self) -> bool {
@@ -121,49 +120,19 @@ impl ScalarUDFImpl for Divide {
         let (left, right) = (left.as_primitive::<Decimal128Type>(), right.as_primitive::<Decimal128Type>());
         // Not negative: the quotient has no fewer digits behind the point than the dividend.
         let shift = i32::from(*scale) + i32::from(right_scale) - i32::from(left_scale);
-        let factor = i256::from_i128(10).wrapping_pow(shift.unsigned_abs());
-        let quotients = left.iter().zip(right).map(|(left, right)| match (left, right) {
-            (Some(left), Some(right)) => quotient(left, right, factor).map(Some),
-            _ => Ok(None),
-        });
-        let quotients: Decimal128Array = quotients.collect::<Result<_>>()?;
+        let quotients = quotients(left, right, shift.unsigned_abs()).map_err(refused)?;
         let quotients = Arc::new(quotients.with_data_type(wanted.clone()));
         Ok(ColumnarValue::Array(quotients))
     }
 }
 
-/// `left * factor / right`, rounded.
-fn quotient(left: i128, right: i128, factor: i256) -> Result<i128> {
-    if right == 0 {
-        return Err(ArrowError::DivideByZero.into());
-    }
-    let (dividend, divisor) = (i256::from_i128(left).checked_mul(factor), i256::from_i128(right));
-    let rounded = dividend.and_then(|dividend| {
-        let (whole, rest) = (dividend.checked_div(divisor)?, dividend.checked_rem(divisor)?);
-        let up = rest.wrapping_abs().checked_add(rest.wrapping_abs())? >= divisor.wrapping_abs();
-        let sign = if (left < 0) == (right < 0) { i256::ONE } else { i256::MINUS_ONE };
-        let rounded = if up { whole.checked_add(sign)? } else { whole };
-        rounded.to_i128().filter(|value| value.unsigned_abs() < 10_u128.pow(u32::from(PRECISION)))
-    });
-    let too_large = || {
-        SqlError::coded(code::DATA_EXCEEDS_CAPACITY, "the quotient has more than 20 digits before the point")
-    };
-    Ok(rounded.ok_or_else(too_large)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotients_are_rounded_away_from_zero() {
-        let of = |left, right, digits| quotient(left, right, i256::from_i128(10_i128.pow(digits))).ok();
-        assert_eq!(of(1, 3, 6), Some(333_333));
-        assert_eq!(of(2, 3, 6), Some(666_667));
-        assert_eq!([of(-2, 3, 2), of(2, -3, 2), of(-2, -3, 2)], [Some(-67), Some(-67), Some(67)]);
-        assert_eq!([of(1, 8, 2), of(-1, 8, 2), of(0, -5, 2)], [Some(13), Some(-13), Some(0)]);
-        assert_eq!(of(10_i128.pow(20), 1, 18), None);
-        assert_eq!(of(10_i128.pow(20) - 1, 1, 18), Some((10_i128.pow(20) - 1) * 10_i128.pow(18)));
-        assert!(of(1, 0, 2).is_none());
+fn refused(error: NoQuotient) -> DataFusionError {
+    match error {
+        NoQuotient::ByZero => ArrowError::DivideByZero.into(),
+        NoQuotient::TooLarge => SqlError::coded(
+            code::DATA_EXCEEDS_CAPACITY,
+            "the quotient has more than 20 digits before the point",
+        )
+        .into(),
     }
 }
