@@ -17,7 +17,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::planner::{ExprPlanner, RelationPlanner};
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
@@ -34,7 +34,7 @@ use crate::functions::{
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
 use crate::plan::{ListsOfExists, UnknownInLists, UnknownMembership};
-use crate::rules::{self, OneTable};
+use crate::rules::{self, DerivedTables, OneTable};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -86,6 +86,7 @@ struct Shared {
     state: SessionState,
     one_table: OneTable,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
+    relation_planners: Vec<Arc<dyn RelationPlanner>>,
     functions: HashMap<String, Arc<ScalarUDF>>,
     average: Arc<AggregateUDF>,
     dealer: Arc<Dealer>,
@@ -144,6 +145,7 @@ impl Engine {
             one_table: OneTable::new(state.config_options()),
             state,
             expr_planners,
+            relation_planners: vec![Arc::new(DerivedTables)],
             functions,
             average,
             dealer,
@@ -178,6 +180,10 @@ impl Engine {
     }
 
     /// Ours before the planner's.
+    pub(crate) fn relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.shared.relation_planners
+    }
+
     pub(crate) fn expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         &self.shared.expr_planners
     }

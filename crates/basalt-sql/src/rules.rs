@@ -6,6 +6,7 @@
 
 mod above_totals;
 mod correlation;
+mod dependencies;
 mod gate;
 
 use std::sync::Arc;
@@ -29,6 +30,8 @@ use crate::joins::JoinOrder;
 use crate::scan::{self, OffsetInScan, TotalsInScan};
 use above_totals::AboveTotals;
 use correlation::Correlation;
+pub(crate) use dependencies::DerivedTables;
+use dependencies::Forget;
 use gate::gated;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
@@ -41,8 +44,17 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
     let joined = rules.iter().position(|rule| rule.name() == "decorrelate_predicate_subquery");
     rules.insert(joined.unwrap_or(0), Arc::new(Correlation));
+    for (user, forget) in FORGET {
+        if let Some(at) = rules.iter().position(|rule| rule.name() == user) {
+            rules.insert(at, Arc::new(Forget(forget)));
+        }
+    }
     rules
 }
+
+/// Rules that make use of what columns say of others, and the names of those before them that let joins forget it.
+const FORGET: [(&str, &str); 2] =
+    [("eliminate_duplicated_expr", "forget_before_sorts"), ("optimize_projections", "forget_before_groups")];
 
 /// Rules for physical plans, each asked only where a plan has something for it.
 pub(crate) fn physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -70,7 +82,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 }
 
 /// Logical rules that change joins, unions and subqueries, and nothing else.
-const OF_SEVERAL_INPUTS: [&str; 13] = [
+const OF_SEVERAL_INPUTS: [&str; 15] = [
     "rewrite_set_comparison",
     "optimize_unions",
     "unions_to_filter",
@@ -84,6 +96,8 @@ const OF_SEVERAL_INPUTS: [&str; 13] = [
     "filter_null_join_keys",
     "eliminate_outer_join",
     "join_order",
+    "forget_before_sorts",
+    "forget_before_groups",
 ];
 
 /// The optimizer of logical plans of one table.
