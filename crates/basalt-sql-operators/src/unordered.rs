@@ -8,20 +8,24 @@
 //! **Several grouping sets.** An aggregation over sorted rows says that its groups come sorted by what is in all sets. They do not: each
 //! batch is grouped by one set after the other, and begins with the first group again for each. It also says that a group which is the same value in all
 //! rows, or the same as another one, is so in its result, too: it is NULL where a set does not have it.
+//!
+//! **The optional sides of outer joins.** What is the same value in all rows of such a side is said to be so in the rows of the join, too. It is NULL in those
+//! that the side has no row for: they are not in any order that leaves such a column out, nor one group of it.
 
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
-use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics};
 
@@ -36,10 +40,7 @@ impl PhysicalOptimizerRule for UnorderedInputs {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let of_plan = |plan: Arc<dyn ExecutionPlan>| {
-            let plan = match misleading_input(plan.as_ref()) {
-                Some(input) => Transformed::yes(with_first(&plan, Unordered::new(input, Claims::Order))?),
-                None => Transformed::no(plan),
-            };
+            let plan = with_less_said(plan)?;
             Ok(match is_misleading(plan.data.as_ref()) {
                 true => Transformed::yes(Unordered::new(&plan.data, Claims::All) as Arc<dyn ExecutionPlan>),
                 false => plan,
@@ -57,12 +58,51 @@ impl PhysicalOptimizerRule for UnorderedInputs {
     }
 }
 
-/// The plan with another first input.
-fn with_first(plan: &Arc<dyn ExecutionPlan>, first: Arc<Unordered>) -> Result<Arc<dyn ExecutionPlan>> {
-    let others = plan.children().into_iter().skip(1).cloned();
-    let children = std::iter::once(first as Arc<dyn ExecutionPlan>).chain(others).collect();
+/// The plan, with inputs that say no more than is true of its rows.
+fn with_less_said(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let is_ordered = misleads_by_order(plan.as_ref());
+    let optional = optional_sides(plan.as_ref());
+    let mut is_changed = false;
+    let mut inputs: Vec<Arc<dyn ExecutionPlan>> = vec![];
+    for (at, input) in plan.children().into_iter().enumerate() {
+        let claims = match (at == 0 && is_ordered, optional[at.min(1)] && has_constants(input)) {
+            (true, true) => Claims::All,
+            (true, false) => Claims::Order,
+            (false, true) => Claims::Constants,
+            (false, false) => {
+                inputs.push(Arc::clone(input));
+                continue;
+            }
+        };
+        is_changed = true;
+        inputs.push(Unordered::new(input, claims));
+    }
+    if !is_changed {
+        return Ok(Transformed::no(plan));
+    }
     let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    Arc::clone(plan).replace_children(children, recompute)
+    plan.replace_children(inputs, recompute).map(Transformed::yes)
+}
+
+/// Which sides of a join have no row for some of its rows.
+fn optional_sides(plan: &dyn ExecutionPlan) -> [bool; 2] {
+    let hash = plan.downcast_ref::<HashJoinExec>().map(|join| *join.join_type());
+    let loops = || plan.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type());
+    let sorted = || plan.downcast_ref::<SortMergeJoinExec>().map(|join| join.join_type());
+    match hash.or_else(loops).or_else(sorted) {
+        Some(JoinType::Left) => [false, true],
+        Some(JoinType::Right) => [true, false],
+        Some(JoinType::Full) => [true, true],
+        _ => [false, false],
+    }
+}
+
+/// True if a column is said to be the same in all rows, or to be what is computed of others.
+fn has_constants(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let equivalences = plan.properties().equivalence_properties();
+    let is_column = |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Column>().is_some();
+    !equivalences.constants().is_empty()
+        || equivalences.eq_group().iter().any(|class| !class.iter().all(is_column))
 }
 
 /// True for groups of several sets that are said to be the same, or the same as others.
@@ -72,16 +112,14 @@ fn is_misleading(plan: &dyn ExecutionPlan) -> bool {
         && !plan.properties().equivalence_properties().eq_group().is_empty()
 }
 
-/// The first input, if it is ordered and must not say so.
-fn misleading_input(plan: &dyn ExecutionPlan) -> Option<&Arc<dyn ExecutionPlan>> {
-    let input = match plan.downcast_ref::<HashJoinExec>() {
-        Some(join) => join.left(),
-        None => {
-            let aggregation = plan.downcast_ref::<AggregateExec>()?;
-            Some(aggregation.input()).filter(|_| aggregation.group_expr().groups().len() > 1)?
-        }
+/// True if the first input is ordered and must not say so.
+fn misleads_by_order(plan: &dyn ExecutionPlan) -> bool {
+    let input = match (plan.downcast_ref::<HashJoinExec>(), plan.downcast_ref::<AggregateExec>()) {
+        (Some(join), _) => join.left(),
+        (None, Some(aggregation)) if aggregation.group_expr().groups().len() > 1 => aggregation.input(),
+        _ => return false,
     };
-    input.properties().output_ordering().is_some().then_some(input)
+    input.properties().output_ordering().is_some()
 }
 
 /// The rows of its input, as they come.
@@ -96,7 +134,9 @@ struct Unordered {
 #[derive(Debug, Clone, Copy)]
 enum Claims {
     Order,
-    /// Nor which columns are constant, or equal to others.
+    /// Which columns are constant, or equal to others.
+    Constants,
+    /// Either.
     All,
 }
 
@@ -105,6 +145,11 @@ impl Unordered {
         let mut properties = PlanProperties::clone(input.properties());
         match withheld {
             Claims::Order => properties.eq_properties.clear_orderings(),
+            Claims::Constants => {
+                let orderings = input.properties().equivalence_properties().oeq_class().clone();
+                properties.eq_properties =
+                    EquivalenceProperties::new_with_orderings(input.schema(), orderings);
+            }
             Claims::All => properties.eq_properties = EquivalenceProperties::new(input.schema()),
         }
         Arc::new(Self { input: Arc::clone(input), withheld, properties: Arc::new(properties) })
