@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderBy, OrderByKind,
-    Query, Select, SelectItem, SetExpr, Subscript, Value, VisitMut, VisitorMut,
+    AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint,
+    JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, Value, VisitMut,
+    VisitorMut,
 };
 
 use crate::functions::NOT_NEGATIVE;
@@ -24,7 +25,10 @@ pub(super) fn make_unique(query: &mut Query) {
     if let SetExpr::Select(select) = query.body.as_mut() {
         mark_beside_wildcard(select);
         if select.distinct.is_some() {
-            order_by_place(select, query.order_by.as_mut());
+            let is_longer = |key: &Expr| {
+                !matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_))
+            };
+            order_by_place(select, query.order_by.as_mut(), is_longer);
         }
         if is_ordered && select.distinct.is_none() {
             mark_casts(select);
@@ -60,8 +64,9 @@ fn mark_casts(select: &mut Select) {
 }
 
 /// `SELECT DISTINCT lower(a) .. ORDER BY lower(a)`: what the select list has is ordered by its place in the list, since the
-/// planner looks for the columns of a longer expression, which are gone.
-fn order_by_place(select: &Select, order_by: Option<&mut OrderBy>) {
+/// planner looks for the columns of a longer expression, which are gone. So are those of `SELECT DISTINCT b.v .. FROM a JOIN b USING (v) ORDER BY b.v`, for
+/// which it takes the other table's.
+fn order_by_place(select: &Select, order_by: Option<&mut OrderBy>, is_meant: impl Fn(&Expr) -> bool) {
     let Some(OrderByKind::Expressions(keys)) = order_by.map(|order_by| &mut order_by.kind) else { return };
     let listed = |wanted: &Expr| {
         select.projection.iter().position(|item| match item {
@@ -70,7 +75,7 @@ fn order_by_place(select: &Select, order_by: Option<&mut OrderBy>) {
         })
     };
     for key in keys {
-        if matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+        if !is_meant(&key.expr) {
             continue;
         }
         // Behind a wildcard, places are those of columns that nobody has counted yet.
@@ -86,6 +91,23 @@ fn order_by_place(select: &Select, order_by: Option<&mut OrderBy>) {
     }
 }
 
+/// True if a join has USING or is a NATURAL one.
+fn merges_columns(select: &Select) -> bool {
+    let is_merging = |join: &Join| match &join.join_operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint) => {
+            matches!(constraint, JoinConstraint::Using(_) | JoinConstraint::Natural)
+        }
+        _ => false,
+    };
+    select.from.iter().any(|from| from.joins.iter().any(is_merging))
+}
+
 struct Marker;
 
 impl VisitorMut for Marker {
@@ -93,6 +115,13 @@ impl VisitorMut for Marker {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         mark_set(&mut query.body);
+        if let SetExpr::Select(select) = query.body.as_mut()
+            && select.distinct.is_some()
+            && merges_columns(select)
+        {
+            let is_qualified = |key: &Expr| matches!(key, Expr::CompoundIdentifier(_));
+            order_by_place(select, query.order_by.as_mut(), is_qualified);
+        }
         ControlFlow::Continue(())
     }
 }
@@ -131,6 +160,15 @@ fn label(expr: &Expr) -> String {
         Expr::Nested(inner) => label(inner),
         // The planner names a cast after what is cast.
         Expr::Cast { expr, .. } => label(expr),
+        // And a subquery after its column.
+        Expr::Subquery(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => match select.projection.first() {
+                Some(SelectItem::UnnamedExpr(expr)) => label(expr),
+                Some(SelectItem::ExprWithAlias { alias, .. }) => alias.value.clone(),
+                _ => expr.to_string(),
+            },
+            _ => expr.to_string(),
+        },
         Expr::Function(call) => checked_cast(call).map_or_else(|| expr.to_string(), label),
         Expr::CompoundFieldAccess { root, access_chain } => match access_chain.as_slice() {
             // The planner makes a call of it, which may stand beside it.
