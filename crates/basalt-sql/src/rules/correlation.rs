@@ -11,12 +11,17 @@
 //! 3. They take conditions out from below everything. From below the optional side of an outer join, a window function, an OFFSET or totals that are one row, of
 //!    no rows too, a condition may not go: that is refused.
 
+mod lateral;
+mod limits;
+mod peeled;
+mod value;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use datafusion::common::alias::AliasGenerator;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, Result, TableReference, not_impl_err};
+use datafusion::common::{Column, DFSchema, Result, TableReference, not_impl_err};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
@@ -57,36 +62,85 @@ enum Role {
 }
 
 fn of_plan(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<LogicalPlan>> {
-    if let LogicalPlan::Join(mut join) = plan {
-        let right = lateral(Arc::unwrap_or_clone(join.right), aliases)?;
-        let changed = right.transformed;
+    if let LogicalPlan::Join(join) = plan {
+        let (mut join, above) = lateral::lifted(join, aliases)?;
+        let right = lateral_side(Arc::unwrap_or_clone(join.right), aliases)?;
+        let changed = right.transformed || above.is_some();
         join.right = Arc::new(right.data);
-        return Ok(Transformed::new(LogicalPlan::Join(join), changed, TreeNodeRecursion::Continue));
+        let join = LogicalPlan::Join(join);
+        let plan = match above {
+            Some(above) => above.of(join)?,
+            None => join,
+        };
+        return Ok(Transformed::new(plan, changed, TreeNodeRecursion::Continue));
     }
     if !super::has_subquery(&plan) {
         return Ok(Transformed::no(plan));
     }
     let names = NamePreserver::new(&plan);
+    let schemas: Vec<_> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
+    let around: Vec<_> = schemas.iter().map(Arc::as_ref).collect();
     plan.map_expressions(|expr| {
         let name = names.save(&expr);
-        Ok(expr.transform_up(|expr| of_expr(expr, aliases))?.update_data(|expr| name.restore(expr)))
+        let of_expr = |expr| {
+            if let Some(subquery) = subquery_of(&expr) {
+                check_names(&subquery.subquery, &around)?;
+            }
+            of_expr(expr, aliases)
+        };
+        Ok(expr.transform_up(of_expr)?.update_data(|expr| name.restore(expr)))
     })
 }
 
 /// The right side of a join, if it is a subquery of the left one.
-fn lateral(right: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<LogicalPlan>> {
+fn lateral_side(right: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<LogicalPlan>> {
     Ok(match right {
         LogicalPlan::Subquery(subquery) => {
             of_subquery(subquery, Role::Lateral, aliases)?.update_data(LogicalPlan::Subquery)
         }
         LogicalPlan::SubqueryAlias(alias) if matches!(*alias.input, LogicalPlan::Subquery(_)) => {
-            let input = lateral(Arc::unwrap_or_clone(alias.input), aliases)?;
+            let input = lateral_side(Arc::unwrap_or_clone(alias.input), aliases)?;
             let changed = input.transformed;
             let alias = SubqueryAlias::try_new(Arc::new(input.data), alias.alias)?;
             Transformed::new(LogicalPlan::SubqueryAlias(alias), changed, TreeNodeRecursion::Continue)
         }
         other => Transformed::no(other),
     })
+}
+
+/// The query of an expression that is one.
+fn subquery_of(expr: &Expr) -> Option<&Subquery> {
+    match expr {
+        Expr::Exists(Exists { subquery, .. })
+        | Expr::InSubquery(InSubquery { subquery, .. })
+        | Expr::ScalarSubquery(subquery) => Some(subquery),
+        _ => None,
+    }
+}
+
+/// An error if a subquery names a row that is none of the query around it, which has these columns: that of a query further out.
+fn check_names(plan: &LogicalPlan, around: &[&DFSchema]) -> Result<()> {
+    let mut stranger = None;
+    any_step(plan, |step| {
+        let look = |expr: &Expr| {
+            expr.apply(|expr| {
+                if let Expr::OuterReferenceColumn(_, column) = expr
+                    && !around.iter().any(|schema| schema.has_column(column))
+                {
+                    stranger = Some(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        };
+        step.apply_expressions(look).expect("the closure does not fail");
+        stranger.is_some()
+    });
+    match stranger {
+        Some(column) => not_impl_err!(
+            "a subquery that names a column of a query further out than the one around it: {column}"
+        ),
+        None => Ok(()),
+    }
 }
 
 fn of_expr(expr: Expr, aliases: &AliasGenerator) -> Result<Transformed<Expr>> {
@@ -97,24 +151,38 @@ fn of_expr(expr: Expr, aliases: &AliasGenerator) -> Result<Transformed<Expr>> {
             of_subquery(subquery, Role::Members, aliases)?
                 .update_data(|subquery| Expr::InSubquery(InSubquery { expr, subquery, negated }))
         }
-        Expr::ScalarSubquery(subquery) => {
-            of_subquery(subquery, Role::Value, aliases)?.update_data(Expr::ScalarSubquery)
-        }
+        Expr::ScalarSubquery(subquery) => of_value(subquery, aliases)?,
         other => Transformed::no(other),
     })
 }
 
+fn of_value(subquery: Subquery, aliases: &AliasGenerator) -> Result<Transformed<Expr>> {
+    let of_value =
+        |subquery| Ok(of_subquery(subquery, Role::Value, aliases)?.update_data(Expr::ScalarSubquery));
+    let Some(expr) = value::taken_apart(&subquery)? else { return of_value(subquery) };
+    let total = |expr| match expr {
+        Expr::ScalarSubquery(subquery) => of_value(subquery),
+        other => Ok(Transformed::no(other)),
+    };
+    Ok(Transformed::yes(expr.transform_up(total).data()?))
+}
+
 fn of_subquery(subquery: Subquery, role: Role, aliases: &AliasGenerator) -> Result<Transformed<Subquery>> {
-    let plan = &subquery.subquery;
-    if !asks_outer(plan) {
+    if !any_step(&subquery.subquery, LogicalPlan::contains_outer_reference) {
         return Ok(Transformed::no(subquery));
     }
-    Place { role, is_top: true, has_totals: false, closed: None }.check(plan)?;
-    if !has_lists(plan) && has_own_names(plan) {
-        return Ok(Transformed::no(subquery));
+    let plan = match role {
+        Role::Exists => limits::rows_alone(Arc::clone(&subquery.subquery))?,
+        _ => Arc::clone(&subquery.subquery),
+    };
+    let plan = limits::numbered(Arc::unwrap_or_clone(plan), aliases)?;
+    Place { role, is_top: true, has_totals: false, closed: None }.check(&plan)?;
+    // A condition that stands beside a LATERAL subquery may name tables as the subquery does.
+    if role != Role::Lateral && !has_lists(&plan) && has_own_names(&plan) {
+        return Ok(Transformed::yes(Subquery { subquery: Arc::new(plan), ..subquery }));
     }
     let columns = plan.schema().columns();
-    let mut made = Names { aliases, has_join: false }.made(plan.as_ref().clone())?;
+    let mut made = Names { aliases, has_join: false }.made(plan)?;
     if made.schema().fields().len() != columns.len() {
         let list = columns.into_iter().map(Expr::Column).collect();
         made = LogicalPlan::Projection(Projection::try_new(list, Arc::new(made))?);
@@ -209,8 +277,15 @@ struct Place {
 impl Place {
     /// An error if a condition about the outer row is where it cannot leave.
     fn check(self, plan: &LogicalPlan) -> Result<()> {
-        if let LogicalPlan::Filter(filter) = plan {
-            self.check_condition(filter)?;
+        match plan {
+            LogicalPlan::Filter(filter) => self.check_condition(filter)?,
+            LogicalPlan::Subquery(_) => {}
+            plan if plan.contains_outer_reference() => {
+                return not_impl_err!(
+                    "a subquery that names the outer row elsewhere than in WHERE or HAVING: in a list, an aggregate or ON"
+                );
+            }
+            _ => {}
         }
         let inside = Self { is_top: false, ..self };
         let closed = |above| Self { closed: Some(self.closed.unwrap_or(above)), ..inside };
@@ -224,6 +299,7 @@ impl Place {
             }
             LogicalPlan::Limit(_) => closed("LIMIT or OFFSET").check_inputs(plan),
             LogicalPlan::Window(_) => closed("a window function").check_inputs(plan),
+            LogicalPlan::Union(_) => closed("UNION").check_inputs(plan),
             LogicalPlan::Aggregate(aggregate) => {
                 let is_value = matches!(self.role, Role::Value | Role::Lateral) && self.is_top;
                 let one_row = aggregate.group_expr.is_empty() && !is_value;
