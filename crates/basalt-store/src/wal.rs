@@ -14,11 +14,11 @@
 //!    second sync would prove nothing: the log is failed.
 //! 3. A failed log takes nothing more until the database is opened again and recovery has looked.
 //! 4. Every frame says in its header what was durable when it was written. When the log is idle or closed
-//!    after a sync, an empty frame (a *mark*) says so for the last frames. A segment that is full ends with one.
+//!    after a sync, an empty frame (a *mark*) says so for the last frames.
 //! 5. A segment that is full is synced before the next one gets its header: whoever sees a valid header of
 //!    segment n + 1 knows that all of segment n was durable. The file's name is made durable before that, while the segment
-//!    before is filled; the header is written and becomes durable with the first frames, which say 0 for what was durable
-//!    when they were written.
+//!    before is filled; the header becomes durable with the first frames, which say 0 for what was durable when they
+//!    were written.
 //!
 //! # Recovery
 //!

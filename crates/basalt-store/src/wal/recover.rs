@@ -126,6 +126,7 @@ impl LogReader<'_> {
                 found.useless.push(number);
             }
         }
+        found.leave_out_only_header();
         Ok(found)
     }
 
@@ -237,6 +238,20 @@ impl LogReader<'_> {
         }
         found.damage.push(corruption);
         Ok(())
+    }
+}
+
+impl Recovered {
+    /// A log that is nothing but a segment's header is none. Behind other segments the header stays: it says that they were durable.
+    fn leave_out_only_header(&mut self) {
+        if let [only] = self.segments[..]
+            && only.size_bytes <= SEGMENT_HEADER as u64
+        {
+            self.useless.push(only.number);
+            self.next_segment = only.number;
+            self.segments.clear();
+            self.torn = None;
+        }
     }
 }
 

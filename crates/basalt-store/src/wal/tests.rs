@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use basalt_model::{Seq, TableId};
 
@@ -151,8 +150,7 @@ fn damage_before_a_later_segment_is_never_a_torn_tail() {
     writer.append(payload(1)).unwrap();
     writer.append(payload(2)).unwrap();
     let bytes = log.storage.read(&Log::segment(1)).unwrap();
-    let without_mark = bytes.len() - FRAME_HEADER;
-    log.storage.overwrite(&Log::segment(1), bytes[..without_mark - 1].to_vec()).unwrap();
+    log.storage.overwrite(&Log::segment(1), bytes[..bytes.len() - 1].to_vec()).unwrap();
     assert!(matches!(log.read(false), Err(Error::Corrupt(_))));
     assert_eq!(log.read(true).unwrap().0, [2]);
     log.env.storage.remove(&Log::segment(1)).unwrap();
@@ -257,6 +255,7 @@ fn the_next_segment_is_made_while_the_open_one_takes_frames() {
     assert_eq!(log.read(false).unwrap().1.useless, [2], "a file without a header");
     writer.go_on_in(segment).unwrap();
     assert!(!writer.has_unsynced(), "the header says so");
+    assert_eq!(log.read(false).unwrap().1.segments.len(), 2, "the header stays");
     writer.append(payload(8)).unwrap();
     let (seqs, found) = log.read(false).unwrap();
     assert_eq!(seqs, (1..=8).collect::<Vec<_>>());
@@ -264,18 +263,18 @@ fn the_next_segment_is_made_while_the_open_one_takes_frames() {
 }
 
 #[test]
-fn a_segment_that_was_made_ahead_is_no_part_of_the_log_before_its_first_frame() {
-    let log = Log::new(SimStorage::new(1));
-    let mut writer = log.writer(500);
-    writer.append(payload(1)).unwrap();
-    writer.append(payload(2)).unwrap();
-    let wish = writer.segment_wish().expect("the segment is nearly full");
-    writer.go_on_in(wish.create()).unwrap();
-    let (seqs, found) = log.read(false).unwrap();
-    assert_eq!((seqs, found.useless, found.unproven), (vec![1, 2], vec![2], false));
-    assert_eq!(writer.first_needed(Seq(2)), 2);
-    assert_eq!(writer.forget_before(2), [Log::segment(1)]);
-    assert_eq!(writer.size_gauge().load(Ordering::Relaxed), 0, "bytes that no flush would remove");
+fn a_log_that_is_nothing_but_a_header_is_none() {
+    let (log, bytes) = three_frames(true);
+    // With the beginning of a frame that was never finished, and without.
+    for len in [SEGMENT_HEADER + 7, SEGMENT_HEADER] {
+        log.storage.create_if_missing(&Log::segment(1));
+        log.storage.overwrite(&Log::segment(1), bytes[..len].to_vec()).unwrap();
+        let (seqs, found) = log.read(false).unwrap();
+        assert_eq!((seqs, &found.segments[..], &found.useless[..]), (vec![], &[][..], &[1][..]));
+        assert_eq!(found.next_segment, 1);
+        repair(&log.env, Path::new(ROOT), &found).unwrap();
+        assert!(log.storage.files().is_empty());
+    }
 }
 
 #[test]

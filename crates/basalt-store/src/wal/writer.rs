@@ -98,8 +98,6 @@ pub(crate) struct LogWriter {
     /// Finished segments that are still needed, oldest first.
     finished: Vec<SegmentEntry>,
     open: Option<OpenSegment>,
-    /// The file of `next_segment`, if it is there. Nothing is written to it before the first frame.
-    ready: Option<EmptySegment>,
     next_segment: u64,
     /// Somebody makes a file for it: the open segment stays open until then.
     preparing: bool,
@@ -131,7 +129,6 @@ impl LogWriter {
             segment_bytes_max,
             finished,
             open,
-            ready: None,
             next_segment,
             preparing: false,
             syncs,
@@ -257,11 +254,9 @@ impl LogWriter {
         }
     }
 
-    /// Ends the open segment (rule 5), so that it can be removed once it is not needed. A mark says that it is durable: the next
-    /// header, which says so too, may be long in coming.
+    /// Ends the open segment (rule 5), so that it can be removed once it is not needed.
     pub(crate) fn finish_segment(&mut self) -> Result<()> {
         self.sync(SyncKind::Data)?;
-        self.mark();
         if let Some(open) = self.open.take() {
             let entry = SegmentEntry { number: open.number, seq_last: open.seq_last, size_bytes: open.end };
             self.finished.push(entry);
@@ -291,14 +286,16 @@ impl LogWriter {
         self.preparing = false;
         let segment = segment?;
         self.finish_segment()?;
-        self.ready = Some(segment);
-        Ok(())
+        self.begin_segment(segment)
+    }
+
+    fn open_segment(&mut self) -> Result<()> {
+        let segment = self.wish().create()?;
+        self.begin_segment(segment)
     }
 
     /// Everything before is durable, and the header says so. It becomes durable with the first frames.
-    fn open_segment(&mut self) -> Result<()> {
-        let ready = self.ready.take();
-        let EmptySegment { number, mut file } = ready.map_or_else(|| self.wish().create(), Ok)?;
+    fn begin_segment(&mut self, EmptySegment { number, mut file }: EmptySegment) -> Result<()> {
         if let Err(error) = file.append(&encode_segment_header(number, self.log_id)) {
             // A partial header is no header; recovery ignores such a segment at the end of the log, and the
             // next attempt writes over it.
