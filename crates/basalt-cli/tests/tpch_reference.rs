@@ -168,5 +168,5 @@ fn run(command: &mut Command) -> Output {
 
 /// A file of the repository's `tests` folder.
 fn shared(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(path)
+    Path::new("../../tests").join(path)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use basalt_sim::replay;
 
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/hbase-ops")
+    Path::new("testdata/hbase-ops").to_owned()
 }
 
 /// `FILE sequence N: operation M` of each listed difference.

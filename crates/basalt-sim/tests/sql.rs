@@ -7,7 +7,7 @@ use basalt_sim::sql::{self, known::Known};
 
 #[test]
 fn recorded_statements_give_the_answers_of_phoenix() -> anyhow::Result<()> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/phoenix");
+    let directory = Path::new("testdata/phoenix");
     let known = Known::parse(&std::fs::read_to_string(directory.join("known.txt"))?)?;
     let (mut score, mut differences) = (sql::Score::default(), Vec::new());
     for entry in std::fs::read_dir(directory)? {

@@ -101,7 +101,7 @@ fn append(batch: &RecordBatch, rows: &mut Vec<Vec<String>>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sql_files() {
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql");
+    let files = Path::new("tests/sql");
     let mut paths: Vec<_> =
         std::fs::read_dir(files).expect("tests/sql").map(|entry| entry.expect("readable").path()).collect();
     paths.sort();

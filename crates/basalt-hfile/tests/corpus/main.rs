@@ -43,7 +43,7 @@ fn variable(name: &str) -> Option<u64> {
 }
 
 fn folder(target: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/corpus").join(target)
+    PathBuf::from("testdata/corpus").join(target)
 }
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {

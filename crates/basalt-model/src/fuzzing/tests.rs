@@ -9,7 +9,7 @@ fn target(name: &str) -> Target {
 
 /// What is in the repository: long runs' small inputs, and whatever once failed.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/corpus").join(name);
+    let folder = PathBuf::from("testdata/corpus").join(name);
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
