@@ -19,10 +19,11 @@ pub use plan::below_projection;
 pub use rule::{AggregateNumbers, in_two_steps};
 
 use datafusion::common::Result;
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 
 /// Asks a plan for the rows of a partition in short form; `None` if it has none. In short form, DECIMALs of up to 18 digits
 /// may be `Decimal64` and texts dictionaries of `UInt32`; the type of a column may change from batch to batch, and is not always
 /// that of the stream's schema.
-pub type ShortSource = fn(&dyn ExecutionPlan, usize) -> Option<Result<SendableRecordBatchStream>>;
+pub type ShortSource =
+    fn(&dyn ExecutionPlan, usize, &TaskContext) -> Option<Result<SendableRecordBatchStream>>;

@@ -27,7 +27,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
-use crate::scan::{self, OffsetInScan, TotalsInScan};
+use crate::scan::{self, OffsetInScan, ScansShareWork, TotalsInScan};
 use above_totals::AboveTotals;
 use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
@@ -74,6 +74,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     }
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
+    rules.push(Arc::new(ScansShareWork));
     rules.push(Arc::new(TotalsInScan));
     rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
     rules.push(Arc::new(SortRows));

@@ -4,10 +4,12 @@
 //! [`BasaltTable`] answers the planner's questions (columns, size, which filters help) and turns a scan into a
 //! [`BasaltScan`]: filters become an access by [`crate::keys`], the accessed ranges are cut into segments of about
 //! equal size along the block index of the files, and contiguous segments become the partitions. So every
-//! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing.
+//! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing. Where nobody needs that order,
+//! partitions that are done help the others.
 
 mod aligned;
 mod choose;
+mod deal;
 mod exec;
 mod facts;
 mod filter;
@@ -17,6 +19,7 @@ mod offset;
 mod partition;
 mod predicate;
 mod reader;
+mod shared;
 mod totals;
 
 use std::sync::Arc;
@@ -50,6 +53,7 @@ pub(crate) use exec::{BasaltScan, in_short_form};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
 use filter::Filter;
 pub(crate) use offset::OffsetInScan;
+pub(crate) use shared::ScansShareWork;
 pub(crate) use totals::TotalsInScan;
 
 /// A table at one snapshot.

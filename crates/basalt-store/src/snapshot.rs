@@ -89,17 +89,49 @@ impl Snapshot {
         request: RowRequest,
         ranges: Vec<KeyRange>,
     ) -> Result<RowScan> {
+        let open = self.open_rows(table, schema, &request, &ranges)?;
+        let name = self.version.table(table)?.descriptor.name.to_string();
+        Ok(RowScan::new(open(ranges)?, Arc::clone(schema), request, name.into()))
+    }
+
+    /// Rows of a SQL table like those of [`Self::rows`], for a reader who is told only while it reads which ranges are its own: `next` gives
+    /// some (sorted, disjoint) whenever those before are read, until there are none. Parts may come in any order. `expected` is what
+    /// it will read, about.
+    pub fn rows_in_parts(
+        &self,
+        table: TableId,
+        schema: &Arc<TableSchema>,
+        request: RowRequest,
+        expected: &[KeyRange],
+        mut next: impl FnMut() -> Option<Vec<KeyRange>> + Send + 'static,
+    ) -> Result<RowScan> {
+        let open = self.open_rows(table, schema, &request, expected)?;
+        let name = self.version.table(table)?.descriptor.name.to_string();
+        let first = open(next().unwrap_or_default())?;
+        let scan = RowScan::new(first, Arc::clone(schema), request, name.into());
+        Ok(scan.with_parts(Box::new(move || next().map(&open).transpose())))
+    }
+
+    /// What opens the cells of ranges for a request; `expected` is what it will read.
+    fn open_rows(
+        &self,
+        table: TableId,
+        schema: &TableSchema,
+        request: &RowRequest,
+        expected: &[KeyRange],
+    ) -> Result<impl Fn(Vec<KeyRange>) -> Result<CellScan> + Send + 'static> {
         // Without the empty cell a row may have cells in any one family.
         let families = schema.has_empty_cell().then(|| families_of(schema, &request.all_columns()));
         let keep = match request.cached {
-            true if read::worth_decoding(&self.shared, &self.version, table, &ranges)? => Keep::Decoded,
+            true if read::worth_decoding(&self.shared, &self.version, table, expected)? => Keep::Decoded,
             true => Keep::Stored,
             false => Keep::Nothing,
         };
-        let options = ScanOptions { ranges, families, versions: 1, as_of_ms: request.as_of_ms, keep };
-        let cells = self.scan(table, &options)?;
-        let name = self.version.table(table)?.descriptor.name.to_string();
-        Ok(RowScan::new(cells, Arc::clone(schema), request, name.into()))
+        let (snapshot, as_of_ms) = (self.clone(), request.as_of_ms);
+        Ok(move |ranges| {
+            let options = ScanOptions { ranges, families: families.clone(), versions: 1, as_of_ms, keep };
+            snapshot.scan(table, &options)
+        })
     }
 
     /// The number of rows of a SQL table, if the files' own counts add up to it: one family, nothing in memory, nothing

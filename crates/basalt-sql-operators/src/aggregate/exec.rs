@@ -115,7 +115,7 @@ impl ExecutionPlan for NumberAggregate {
         let consumer = MemoryConsumer::new(format!("NumberAggregate[{partition}]"));
         let memory = consumer.register(context.memory_pool());
         let batch_rows = context.session_config().batch_size();
-        let input = match (self.source)(self.input.as_ref(), partition) {
+        let input = match (self.source)(self.input.as_ref(), partition, &context) {
             Some(short) => short?,
             None => self.input.execute(partition, context)?,
         };

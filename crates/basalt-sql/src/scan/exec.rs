@@ -39,7 +39,8 @@ use super::aligned;
 use super::facts::{TableFacts, share};
 use super::filter::Filter;
 use super::partition::{self, Partition};
-use super::reader::{Counters, Reader, Rows, let_others_run};
+use super::reader::{Counters, Part, Reader, Rows, let_others_run};
+use super::shared::Deals;
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
 
@@ -83,27 +84,54 @@ pub(crate) struct BasaltScan {
     hints: Vec<Arc<dyn PhysicalExpr>>,
     partitions: Vec<Partition>,
     segments: usize,
+    /// The partitions share their work: the number of their deal among those of the context.
+    deal: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl BasaltScan {
     pub(super) fn try_new(spec: Spec) -> std::result::Result<Self, basalt_store::Error> {
-        let (mut partitions, segments) = cut(&spec)?;
+        let (mut partitions, segments) = cut(&spec, 1)?;
         let ordering = key_ordering(table_schema(&spec.descriptor), &spec.columns);
         let partitioning = partitioning(&spec, &mut partitions, ordering.as_deref());
         let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), ordering);
-        let properties =
-            PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
-                .with_scheduling_type(SchedulingType::Cooperative);
+        let properties = plan_properties(equivalences, partitioning);
         Ok(Self {
             spec: Arc::new(spec),
             hints: vec![],
             partitions,
             segments,
+            deal: None,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The same scan, whose partitions share their work by the deal of this number of the context: without an order, and with no row in a
+    /// partition of its own. `None` if there is nothing to share, or a limit wants the first rows.
+    pub(super) fn dealt(&self, number: usize) -> Option<Self> {
+        let spec = &self.spec;
+        if self.partitions.len() < 2 || spec.limit.is_some() || spec.skip > 0 {
+            return None;
+        }
+        let (partitions, segments) = cut(spec, PIECES).ok()?;
+        let partitioning = Partitioning::UnknownPartitioning(partitions.len());
+        let equivalences = EquivalenceProperties::new(Arc::clone(&spec.schema));
+        Some(Self {
+            spec: Arc::clone(spec),
+            hints: self.hints.clone(),
+            partitions,
+            segments,
+            deal: Some(number),
+            properties: Arc::new(plan_properties(equivalences, partitioning)),
+            metrics: self.metrics.clone(),
+        })
+    }
+
+    /// What each partition reads, or begins with.
+    pub(super) fn partitions(&self) -> &[Partition] {
+        &self.partitions
     }
 
     /// The table that is read.
@@ -160,10 +188,11 @@ impl BasaltScan {
     }
 
     /// Begins to read a partition.
-    fn reader(&self, partition: usize, rows: Rows) -> Result<Reader> {
+    fn reader(&self, partition: usize, rows: Rows, context: &TaskContext) -> Result<Reader> {
         let counters = Counters::new(&self.metrics, partition);
-        let partition = self.partitions[partition].clone();
-        Ok(Reader::open(&self.spec, self.hints.clone(), partition, rows, counters)?)
+        let deal = self.deal.and_then(|number| Deals::of(context, number));
+        let part = Part { of: self.partitions[partition].clone(), deal: deal.map(|deal| (deal, partition)) };
+        Ok(Reader::open(&self.spec, self.hints.clone(), part, rows, counters)?)
     }
 
     /// The columns, if the values of all of them can be added up: see [`Rows::Total`].
@@ -176,12 +205,22 @@ impl BasaltScan {
     }
 
     /// Begins to add up a partition.
-    pub(super) fn total(&self, partition: usize, wanted: &[Wanted]) -> Result<Reader> {
-        self.reader(partition, Rows::Total(wanted.to_vec()))
+    pub(super) fn total(
+        &self,
+        partition: usize,
+        wanted: &[Wanted],
+        context: &TaskContext,
+    ) -> Result<Reader> {
+        self.reader(partition, Rows::Total(wanted.to_vec()), context)
     }
 
-    fn read(&self, partition: usize, rows: Rows) -> Result<SendableRecordBatchStream> {
-        let reader = self.reader(partition, rows)?;
+    fn read(
+        &self,
+        partition: usize,
+        rows: Rows,
+        context: &TaskContext,
+    ) -> Result<SendableRecordBatchStream> {
+        let reader = self.reader(partition, rows, context)?;
         let batches = stream::unfold(Some(reader), |reader| async {
             let mut reader = reader?;
             loop {
@@ -216,8 +255,9 @@ impl BasaltScan {
 pub(crate) fn in_short_form(
     plan: &dyn ExecutionPlan,
     partition: usize,
+    context: &TaskContext,
 ) -> Option<Result<SendableRecordBatchStream>> {
-    plan.downcast_ref::<BasaltScan>().map(|scan| scan.read(partition, Rows::Short))
+    plan.downcast_ref::<BasaltScan>().map(|scan| scan.read(partition, Rows::Short, context))
 }
 
 /// Memory of a row, about.
@@ -232,14 +272,23 @@ pub(super) fn table_schema(descriptor: &TableDescriptor) -> &TableSchema {
     descriptor.schema.as_ref().expect("BasaltTable::new refuses tables without schema")
 }
 
-fn cut(spec: &Spec) -> std::result::Result<(Vec<Partition>, usize), basalt_store::Error> {
+/// Segments of a partition that shares its work, about: how finely others can help it.
+const PIECES: usize = 32;
+
+fn plan_properties(equivalences: EquivalenceProperties, partitioning: Partitioning) -> PlanProperties {
+    PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
+        .with_scheduling_type(SchedulingType::Cooperative)
+}
+
+/// The partitions, each of about `pieces` segments, and how many these are together.
+fn cut(spec: &Spec, pieces: usize) -> std::result::Result<(Vec<Partition>, usize), basalt_store::Error> {
     let all = [KeyRange::all()];
     let ranges: &[KeyRange] = match &spec.access.access {
         Access::Nothing | Access::Points(_) => return Ok((vec![Partition::default()], 0)),
         Access::Ranges(ranges) => ranges,
         Access::Full => &all,
     };
-    let segments = spec.snapshot.segments(spec.id, ranges, spec.partitions_max)?;
+    let segments = spec.snapshot.segments(spec.id, ranges, spec.partitions_max * pieces)?;
     let bytes = segments.iter().map(|segment| segment.bytes_estimate).sum();
     let count = segments.len();
     let mut partitions = partition::group(segments, partition::wanted(bytes, spec.partitions_max));
@@ -371,6 +420,7 @@ impl ExecutionPlan for BasaltScan {
             hints,
             partitions: self.partitions.clone(),
             segments: self.segments,
+            deal: self.deal,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
         })))
@@ -383,8 +433,8 @@ impl ExecutionPlan for BasaltScan {
         Ok(self)
     }
 
-    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.read(partition, Rows::Plain)
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.read(partition, Rows::Plain, &context)
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -15,6 +15,7 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, RecordOutput,
 };
 
+use super::deal::Deal;
 use super::exec::{Spec, table_schema};
 use super::filter;
 use super::partition::Partition;
@@ -73,6 +74,13 @@ pub(super) struct Reader {
     counters: Counters,
 }
 
+/// What is read of a scan.
+pub(super) struct Part {
+    pub(super) of: Partition,
+    /// It is read as it is dealt out to the partition of this number.
+    pub(super) deal: Option<(Arc<Deal>, usize)>,
+}
+
 enum Source {
     Ranges { scan: Box<RowScan>, before: Read },
     Points { next: usize },
@@ -104,7 +112,7 @@ impl Reader {
     pub(super) fn open(
         spec: &Arc<Spec>,
         hints: Vec<Arc<dyn PhysicalExpr>>,
-        partition: Partition,
+        part: Part,
         rows: Rows,
         counters: Counters,
     ) -> std::result::Result<Self, SqlError> {
@@ -115,7 +123,7 @@ impl Reader {
             _ => {
                 let expected =
                     if matches!(spec.access.access, Access::Full) { spec.rows_estimate } else { 0 };
-                spec.progress.expect(expected / spec.partitions_max.max(1) as u64, partition.bytes);
+                spec.progress.expect(expected / spec.partitions_max.max(1) as u64, part.of.bytes);
                 let schema = Arc::new(table_schema(&spec.descriptor).clone());
                 let request = RowRequest {
                     columns: spec.columns.clone(),
@@ -130,7 +138,14 @@ impl Reader {
                     batch_rows: spec.batch_rows.min(rows_left.max(1)),
                     cached: spec.cached,
                 };
-                let scan = spec.snapshot.rows(spec.id, &schema, request, partition.ranges)?;
+                let (snapshot, own) = (&spec.snapshot, part.of.ranges);
+                let scan = match part.deal {
+                    None => snapshot.rows(spec.id, &schema, request, own)?,
+                    Some((deal, partition)) => {
+                        let next = move || deal.take(partition);
+                        snapshot.rows_in_parts(spec.id, &schema, request, &own, next)?
+                    }
+                };
                 Source::Ranges { scan: Box::new(scan), before: Read::default() }
             }
         };

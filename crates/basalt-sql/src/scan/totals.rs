@@ -267,14 +267,14 @@ impl ExecutionPlan for ScanTotals {
         }))
     }
 
-    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let Some(scan) = self.input.scan.downcast_ref::<BasaltScan>() else {
             return internal_err!("totals of a scan were asked of {}", self.input.scan.name());
         };
         let accumulators = self.aggregates.iter().map(|aggregate| aggregate.create_accumulator());
         let running = Running {
             input: self.input.clone(),
-            reader: scan.total(partition, &self.wanted)?,
+            reader: scan.total(partition, &self.wanted, &context)?,
             aggregates: self.aggregates.clone(),
             figures: self.figures.clone(),
             accumulators: accumulators.collect::<Result<_>>()?,

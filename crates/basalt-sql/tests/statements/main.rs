@@ -13,6 +13,7 @@ mod never_returns;
 mod panics;
 mod parameters;
 mod points;
+mod shared;
 mod system;
 
 use std::collections::HashSet;

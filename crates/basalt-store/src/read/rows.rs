@@ -92,12 +92,17 @@ pub struct RowBatch {
     pub passed: bool,
 }
 
+/// The next part of a scan that is told only while it runs what it reads; `None` if there is nothing more.
+pub(crate) type NextPart = Box<dyn FnMut() -> Result<Option<CellScan>> + Send>;
+
 /// Rows of a scan, some thousands at a time. With a condition a batch may be empty: the scan has looked at a million
 /// rows, and lets its caller do something else.
 ///
 /// After an error there are no more batches.
 pub struct RowScan {
     cells: CellScan,
+    /// Asked when there are no more cells.
+    next_part: Option<NextPart>,
     schema: Arc<TableSchema>,
     /// Of the wanted columns.
     decoder: RowDecoder,
@@ -158,6 +163,7 @@ impl RowScan {
         let wide = condition.is_some().then(|| RowDecoder::of_columns(&schema, &all));
         Self {
             cells,
+            next_part: None,
             schema,
             decoder,
             wide,
@@ -175,6 +181,21 @@ impl RowScan {
             ended: false,
             failed: false,
         }
+    }
+
+    /// The same scan, which goes on with more parts after its own cells; in whatever order, so it leaves out no first rows.
+    pub(crate) fn with_parts(self, next_part: NextPart) -> Self {
+        debug_assert!(self.skip == 0, "which rows are the first is known only if they come in order");
+        Self { next_part: Some(next_part), ..self }
+    }
+
+    /// Goes on with the next part; false if there is none.
+    fn begin_part(&mut self) -> Result<bool> {
+        let Some(next_part) = &mut self.next_part else { return Ok(false) };
+        let Some(cells) = next_part()? else { return Ok(false) };
+        self.cells = cells.counting_on(self.cells.counters());
+        self.cells.allow_row_groups();
+        Ok(true)
     }
 
     /// What the scan has read so far; goes on counting while it runs.
@@ -239,7 +260,7 @@ impl RowScan {
                 }
                 None => {
                     self.decoder().end().map_err(|error| self.explain(error))?;
-                    self.ended = true;
+                    self.ended = !self.begin_part()?;
                 }
             }
         }

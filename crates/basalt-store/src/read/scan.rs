@@ -160,6 +160,12 @@ impl CellScan {
         &self.access.counters
     }
 
+    /// The same scan, which counts on where another one stopped.
+    pub(crate) fn counting_on(mut self, counters: &Arc<ReadCounters>) -> Self {
+        self.access.counters = Arc::clone(counters);
+        self
+    }
+
     /// One stretch further.
     fn step(&mut self, out: &mut Vec<CellRun>) -> Result<Step> {
         loop {

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Scans whose partitions help each other: see [`super::deal`].
+//!
+//! A partition that takes over what another had to do has neither rows in key order nor rows of its own key range alone. So this is for scans of which
+//! nobody above makes use of either, up to the node that throws the partitions together ([`SharedWork`] is put above that one). What each node needs, and
+//! what it hands on, is what it tells the planner: the rule comes before those that put operators into the plan that tell less.
+//!
+//! A plan may be run more than once (a join that lacks memory runs an input again). Each time that the node is run its scans are dealt anew: it
+//! gives its inputs a context of their own with the [`Deals`] of that run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{Distribution, PhysicalExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+
+use super::BasaltScan;
+use super::deal::Deal;
+use super::partition::Partition;
+
+/// Lets the partitions of scans share their work where nobody can tell.
+#[derive(Debug)]
+pub(crate) struct ScansShareWork;
+
+impl PhysicalOptimizerRule for ScansShareWork {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !has_several_partitions(plan.as_ref()) {
+            return Ok(plan);
+        }
+        let mut scans = vec![];
+        Ok(shared(&plan, Needs { order: true, partitions: true }, &mut scans)?.unwrap_or(plan))
+    }
+
+    fn name(&self) -> &str {
+        "scans_share_work"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// True if a scan below has partitions that could help each other.
+fn has_several_partitions(plan: &dyn ExecutionPlan) -> bool {
+    match plan.downcast_ref::<BasaltScan>() {
+        Some(scan) => scan.partitions().len() > 1,
+        None => plan.children().into_iter().any(|child| has_several_partitions(child.as_ref())),
+    }
+}
+
+/// What somebody above a node makes use of.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    /// The order of the rows of a partition.
+    order: bool,
+    /// Which rows are in which partition.
+    partitions: bool,
+}
+
+impl Needs {
+    /// What is made use of in an input of a node of whose own rows this is.
+    fn of_input(self, plan: &dyn ExecutionPlan, input: usize) -> Self {
+        let requires_order = plan.required_input_ordering()[input].is_some();
+        let requirements = plan.input_distribution_requirements();
+        let requires_partitions = !matches!(
+            requirements.child_distribution(input),
+            Some(Distribution::UnspecifiedDistribution | Distribution::SinglePartition)
+        );
+        Self {
+            order: requires_order || self.order && plan.maintains_input_order()[input],
+            partitions: requires_partitions || self.partitions && !throws_together(plan),
+        }
+    }
+}
+
+/// True of a node behind which nobody can tell which partition a row came from.
+fn throws_together(plan: &dyn ExecutionPlan) -> bool {
+    let all_rows = plan.is::<CoalescePartitionsExec>() && plan.fetch().is_none();
+    all_rows || plan.is::<RepartitionExec>() || plan.is::<SortPreservingMergeExec>()
+}
+
+/// The plan with scans that share their work, if there are any. Those for a node further up to deal out are added to `scans`.
+fn shared(
+    plan: &Arc<dyn ExecutionPlan>,
+    needs: Needs,
+    scans: &mut Vec<Vec<Partition>>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(scan) = plan.downcast_ref::<BasaltScan>() {
+        if needs.order || needs.partitions {
+            return Ok(None);
+        }
+        let dealt = scan.dealt(scans.len());
+        scans.extend(dealt.iter().map(|scan| scan.partitions().to_vec()));
+        return Ok(dealt.map(|scan| Arc::new(scan) as _));
+    }
+    let mut own = vec![];
+    let below = if throws_together(plan.as_ref()) { &mut own } else { scans };
+    let mut inputs: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
+    let mut changed = false;
+    for (at, input) in inputs.iter_mut().enumerate() {
+        if let Some(other) = shared(input, needs.of_input(plan.as_ref(), at), below)? {
+            (*input, changed) = (other, true);
+        }
+    }
+    if !changed {
+        return Ok(None);
+    }
+    let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    let plan = Arc::clone(plan).replace_children(inputs, recompute)?;
+    if own.is_empty() {
+        return Ok(Some(plan));
+    }
+    Ok(Some(Arc::new(SharedWork { input: plan, scans: own.into() })))
+}
+
+/// What is left to do of the scans below a [`SharedWork`], by their numbers.
+#[derive(Debug)]
+pub(super) struct Deals(Vec<Arc<Deal>>);
+
+impl Deals {
+    /// The deal of a scan, if it is run for somebody who deals.
+    pub(super) fn of(context: &TaskContext, number: usize) -> Option<Arc<Deal>> {
+        let deals = context.session_config().get_extension::<Self>()?;
+        deals.0.get(number).cloned()
+    }
+}
+
+/// Runs its input, which throws partitions together, with the scans below dealt out anew.
+#[derive(Debug)]
+struct SharedWork {
+    input: Arc<dyn ExecutionPlan>,
+    scans: Arc<[Vec<Partition>]>,
+}
+
+impl DisplayAs for SharedWork {
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        match t {
+            DisplayFormatType::TreeRender => write!(f, "scans={}", self.scans.len()),
+            _ => write!(f, "SharedWork: scans={}", self.scans.len()),
+        }
+    }
+}
+
+impl ExecutionPlan for SharedWork {
+    fn name(&self) -> &str {
+        "SharedWork"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self { input: children.remove(0), scans: Arc::clone(&self.scans) }))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let deals = self.scans.iter().map(|partitions| Arc::new(Deal::new(partitions))).collect();
+        let config = context.session_config().clone().with_extension(Arc::new(Deals(deals)));
+        // Functions are looked up by name where plans are made, not where they run.
+        let dealing = TaskContext::new(
+            context.task_id(),
+            context.session_id(),
+            config,
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            context.runtime_env(),
+        );
+        self.input.execute(partition, Arc::new(dealing))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::clone(&inputs[0]))
+    }
+}
