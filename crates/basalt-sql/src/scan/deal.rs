@@ -94,10 +94,7 @@ mod tests {
 
     fn rows(ranges: &[KeyRange]) -> Vec<usize> {
         let number = |key: &[u8]| u32::from_be_bytes(key.try_into().unwrap()) as usize;
-        ranges
-            .iter()
-            .flat_map(|range| number(&range.start)..number(range.end.as_ref().unwrap()))
-            .collect()
+        ranges.iter().flat_map(|range| number(&range.start)..number(range.end.as_ref().unwrap())).collect()
     }
 
     #[test]

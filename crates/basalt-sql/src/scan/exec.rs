@@ -205,21 +205,11 @@ impl BasaltScan {
     }
 
     /// Begins to add up a partition.
-    pub(super) fn total(
-        &self,
-        partition: usize,
-        wanted: &[Wanted],
-        context: &TaskContext,
-    ) -> Result<Reader> {
+    pub(super) fn total(&self, partition: usize, wanted: &[Wanted], context: &TaskContext) -> Result<Reader> {
         self.reader(partition, Rows::Total(wanted.to_vec()), context)
     }
 
-    fn read(
-        &self,
-        partition: usize,
-        rows: Rows,
-        context: &TaskContext,
-    ) -> Result<SendableRecordBatchStream> {
+    fn read(&self, partition: usize, rows: Rows, context: &TaskContext) -> Result<SendableRecordBatchStream> {
         let reader = self.reader(partition, rows, context)?;
         let batches = stream::unfold(Some(reader), |reader| async {
             let mut reader = reader?;
