@@ -4,7 +4,8 @@
 //! The planner turns it into a mark: true if a row equals x, else false. Where unknown counts as false, as it does for a
 //! condition's own parts, that is the same. Under NOT it is not: `NOT unknown` would become true. There the question is asked
 //! the other way round, so that what is unknown comes out true before it is negated: is there a row that equals x, or one that is NULL, or any row
-//! if x is NULL? `NOT IN` as a condition of its own is a join that knows of NULL, and stays, unless the subquery mentions the outer row.
+//! if x is NULL? `NOT IN` as a condition of its own is a join that knows of NULL, and stays, unless the subquery mentions the outer row, or x
+//! may be the same for all rows: no column is left for the join then, and the planner looks among the rows that equal x alone.
 //!
 //! Totals without GROUP BY are one row, also of nothing. The planner would look for x among the totals of outer rows that have a partner, so that
 //! `x IN (SELECT COUNT(*) ..)` of the outer row becomes `x = (SELECT COUNT(*) ..)` in any place.
@@ -48,7 +49,7 @@ fn of_plan(plan: LogicalPlan, questions: &mut usize) -> Result<Transformed<Logic
     let predicate = predicate.clone().transform_up(|expr| Ok(of_total(expr, questions))).data()?;
     let part = |part: Expr| match part {
         Expr::InSubquery(InSubquery { negated: false, .. }) => Ok(part),
-        Expr::InSubquery(ref of) if of.subquery.outer_ref_columns.is_empty() => Ok(part),
+        Expr::InSubquery(ref of) if joins_rows(of) => Ok(part),
         Expr::Not(inner) if matches!(*inner, Expr::InSubquery(_)) => {
             let Expr::InSubquery(InSubquery { expr, subquery, negated }) = *inner else {
                 unreachable!("just looked at")
@@ -64,6 +65,26 @@ fn of_plan(plan: LogicalPlan, questions: &mut usize) -> Result<Transformed<Logic
             Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, Arc::clone(input))?)))
         }
         _ => Ok(Transformed::no(plan)),
+    }
+}
+
+/// True of `x NOT IN (SELECT ..)` that becomes a join which knows of NULL.
+fn joins_rows(of: &InSubquery) -> bool {
+    of.subquery.outer_ref_columns.is_empty() && !may_be_constant(&of.expr)
+}
+
+/// True of what may come out, once it is simplified, as the same for every row.
+fn may_be_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => false,
+        Expr::Alias(alias) => may_be_constant(&alias.expr),
+        Expr::Cast(cast) => may_be_constant(&cast.expr),
+        Expr::TryCast(cast) => may_be_constant(&cast.expr),
+        Expr::Negative(negated) => may_be_constant(negated),
+        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => may_be_constant(left) && may_be_constant(right),
+        // COALESCE and its like have a constant if it comes first.
+        Expr::ScalarFunction(function) => function.args.first().is_none_or(may_be_constant),
+        _ => true,
     }
 }
 
