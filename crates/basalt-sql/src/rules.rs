@@ -8,6 +8,7 @@ mod above_totals;
 mod correlation;
 mod dependencies;
 mod gate;
+mod null_joins;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
 use dependencies::Forget;
 use gate::gated;
+use null_joins::NullJoins;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -40,6 +42,9 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let pushed = rules.iter().position(|rule| rule.name() == "push_down_filter");
     if let Some(at) = pushed {
         rules[at] = Arc::new(AboveTotals(Arc::clone(&rules[at])));
+    }
+    for rule in rules.iter_mut().filter(|rule| rule.name() == "eliminate_cross_join") {
+        *rule = Arc::new(NullJoins(Arc::clone(rule)));
     }
     rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
     let joined = rules.iter().position(|rule| rule.name() == "decorrelate_predicate_subquery");
