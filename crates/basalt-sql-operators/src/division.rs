@@ -2,7 +2,8 @@
 //! Quotients of DECIMALs, rounded, halves away from zero.
 //!
 //! A dividend gets as many zeros behind it as the quotient has digits behind the point, and may need 256 bits then. It seldom does: with eighteen zeros 128 bits
-//! hold dividends of 20 digits. The sum of the quotients of two columns, 3 million rows, took 0.57 s when all were divided in 256 bits, and takes 0.16 s.
+//! hold dividends of 20 digits. `SELECT SUM(l_extendedprice / l_quantity) FROM lineitem`
+//! at scale factor 0.5, 3 million rows on two cores, took 0.57 s when all were divided in 256 bits, and took 0.16 s then.
 
 use std::ops::RangeInclusive;
 
