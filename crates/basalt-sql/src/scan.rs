@@ -214,7 +214,13 @@ impl BasaltTable {
     ) -> Result<exec::Spec> {
         let columns = self.columns(projection);
         let physical = |expr, schema: &DFSchema| state.create_physical_expr(expr, schema);
-        let filter = Filter::try_new(filters, physical, self.table_schema(), &columns)?;
+        let mut filter = Filter::try_new(filters, physical, self.table_schema(), &columns)?;
+        // Where the number of all rows is known, so is that of the rows that satisfy what all of them do.
+        let holds = |filter: &mut Filter| {
+            self.rows_exact.is_some_and(|rows| rows > 0)
+                && filter.holds_always(&self.snapshot, self.id, self.table_schema())
+        };
+        let satisfied = filter.take_if(holds);
         Ok(exec::Spec {
             id: self.id,
             descriptor: Arc::clone(&self.descriptor),
@@ -225,6 +231,7 @@ impl BasaltTable {
             schema: self.projected(projection)?,
             access,
             filter,
+            satisfied,
             skip: 0,
             limit,
             partitions_max: state.config().target_partitions(),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use basalt_hfile::CellRun;
+use basalt_hfile::predicate::Predicate;
 use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName, TableSchema};
 
 use crate::database::Shared;
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::read::{CellScan, Keep, KnownValues, Row, RowRequest, RowScan, Rows, Segment, families_of};
 use crate::version::Version;
 
+mod known;
 pub(crate) mod open_scans;
 pub(crate) mod query;
 pub(crate) mod read;
@@ -137,13 +139,24 @@ impl Snapshot {
     /// The number of rows of a SQL table, if the files' own counts add up to it: one family, nothing in memory, nothing
     /// deleted, overwritten or expiring.
     pub fn row_count(&self, table: TableId) -> Result<Option<u64>> {
-        read::row_count(&self.version, table, self.seq)
+        known::row_count(&self.version, table, self.seq)
+    }
+
+    /// True if the files say that every row of a SQL table satisfies a predicate on its columns, of those whose [`row_count`](Self::row_count)
+    /// is known. Their heads are read the first time.
+    pub fn all_rows_satisfy(
+        &self,
+        table: TableId,
+        schema: &TableSchema,
+        predicate: &Arc<Predicate>,
+    ) -> Result<bool> {
+        known::all_rows_satisfy(&self.shared, &self.version, table, schema, predicate, self.seq)
     }
 
     /// Between which integers the values of a table's columns lie, about: by the heads of row groups, which are read the first
     /// time.
     pub fn known_values(&self, table: TableId) -> Result<KnownValues> {
-        read::known_values(&self.shared, &self.version, table)
+        known::known_values(&self.shared, &self.version, table)
     }
 
     /// What a get finds of one row, as it was; an empty row if there is nothing.

@@ -59,6 +59,8 @@ pub(super) struct Spec {
     pub(super) access: KeyAccess,
     /// What the rows satisfy.
     pub(super) filter: Option<Filter>,
+    /// What all rows of the table are known to satisfy, and is not asked of them.
+    pub(super) satisfied: Option<Filter>,
     /// Rows, from the first on, that are left out; only of a scan of one partition without a filter.
     pub(super) skip: usize,
     pub(super) limit: Option<usize>,
@@ -344,6 +346,9 @@ impl DisplayAs for BasaltScan {
         }
         if let Some(filter) = &spec.filter {
             write!(f, ", filter={filter}")?;
+        }
+        if let Some(satisfied) = &spec.satisfied {
+            write!(f, ", holds_for_all={satisfied}")?;
         }
         for hint in &self.hints {
             write!(f, ", hint={hint}")?;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use basalt_hfile::predicate::Predicate;
 use basalt_hfile::typed::projected_schema;
-use basalt_model::{ColumnRef, TableSchema};
+use basalt_model::{ColumnRef, TableId, TableSchema};
+use basalt_store::Snapshot;
 use basalt_store::read::Condition;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::filter_record_batch;
@@ -55,6 +56,13 @@ impl Filter {
         let condition = reassign_expr_columns(condition, &projected_schema(table, &all))?;
         let compiled = compile(&condition, &all, table);
         Ok(Some(Self { condition, more, columns: columns.len(), compiled }))
+    }
+
+    /// True if the files say that every row of the table satisfies the condition.
+    pub(super) fn holds_always(&self, snapshot: &Snapshot, id: TableId, table: &TableSchema) -> bool {
+        let Compiled { predicate, is_exact } = &self.compiled;
+        // What cannot be read is said by the scan.
+        *is_exact && snapshot.all_rows_satisfy(id, table, &Arc::new(predicate.clone())).unwrap_or(false)
     }
 
     /// The rows that satisfy the condition, without the columns that only the condition needs.

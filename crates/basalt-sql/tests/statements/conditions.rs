@@ -137,6 +137,66 @@ async fn row(session: &Session, sql: &str) -> Vec<i64> {
     (0..batch.num_columns()).map(number).collect()
 }
 
+/// A condition that the heads of the files answer for all rows is not asked of any, and never one that they do not.
+#[tokio::test]
+async fn a_condition_that_holds_for_all_rows_is_left_out() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 12).await;
+    for sql in [
+        "create table r (k bigint primary key, v bigint, d decimal(9,2), s varchar, some bigint)",
+        "upsert into r select k, v % 50, v % 50 + 0.25, 'x' || to_char(v % 50), 1 from t where k % 7 > 0",
+        "upsert into r (k, v, d, s) select k, v % 50, v % 50 + 0.25, 'x' || to_char(v % 50) from t where k % 7 = 0",
+    ] {
+        changed(&session, sql).await.expect(sql);
+    }
+    let of_all =
+        ["v < 50", "v >= 0 and d > 0", "d between 0.25 and 49.25", "v is not null", "s >= 'x'", "v <> 50"];
+    let of_some = [
+        "v < 49",
+        "v > 0",
+        "d > 0.25",
+        "some = 1",
+        "some is not null",
+        "some is null",
+        "s > 'x0'",
+        "v % 50 < 50",
+    ];
+    let counted = async |condition: &str| {
+        let sql = format!("select count(*) from r where {condition}");
+        let told = format!("select sum(case when {condition} then 1 else 0 end) from r");
+        let found = row(&session, &sql).await;
+        assert_eq!(found, row(&session, &told).await, "{condition}");
+        let scan = plan(&session, &format!("select k from r where {condition}")).await;
+        assert_eq!(scan.contains("holds_for_all="), !scan.contains("filter="), "{scan}");
+        (found[0], scan.contains("holds_for_all="))
+    };
+    for condition in of_all.into_iter().chain(of_some) {
+        assert!(!counted(condition).await.1, "{condition}: rows in memory may be any");
+    }
+    fixture.engine.database().flush(None).expect("flushes");
+    for condition in of_all {
+        assert_eq!(counted(condition).await, (4096, true), "{condition}");
+    }
+    for condition in of_some {
+        assert!(!counted(condition).await.1, "{condition}");
+    }
+    // One row that differs, then one that is gone, in memory and in a file.
+    for (sql, rows) in [("upsert into r (k, v) values (77, 60)", 4095), ("delete from r where k = 78", 4094)]
+    {
+        changed(&session, sql).await.expect(sql);
+        for flushed in [false, true] {
+            if flushed {
+                fixture.engine.database().flush(None).expect("flushes");
+            }
+            assert_eq!(counted("v < 50").await, (rows, false), "{sql}, flushed: {flushed}");
+        }
+    }
+    fixture.engine.database().compact(None, true).expect("compacts");
+    assert_eq!(counted("v < 50").await, (4094, false));
+    assert_eq!(counted("v <= 60").await, (4095, true));
+}
+
 /// What a join finds out narrows the scans below it, whose tables may all have columns of the same names.
 #[tokio::test]
 async fn a_join_narrows_the_column_that_it_means() {

@@ -56,6 +56,19 @@ async fn numbers(session: &Session, sql: &str) -> Result<Vec<i64>, SqlError> {
     Ok(numbers)
 }
 
+/// What EXPLAIN says of a query.
+async fn plan(session: &Session, sql: &str) -> String {
+    let Outcome::Rows(mut rows) = session.execute(&format!("explain {sql}")).await.expect("explains") else {
+        panic!("rows")
+    };
+    let mut lines = vec![];
+    while let Some(batch) = rows.next().await {
+        let batch = batch.expect("rows");
+        lines.extend(batch.column(0).as_string::<i32>().iter().flatten().map(str::to_owned));
+    }
+    lines.join("\n")
+}
+
 async fn count(session: &Session, table: &str) -> i64 {
     numbers(session, &format!("select count(*) from {table}")).await.expect("counts")[0]
 }

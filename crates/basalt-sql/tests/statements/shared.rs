@@ -22,18 +22,6 @@ const IN_ORDER: [&str; 4] = [
     "select sum(p) from (select lag(v) over (order by k) p from r) x",
 ];
 
-async fn plan(session: &Session, sql: &str) -> String {
-    let Outcome::Rows(mut rows) = session.execute(&format!("explain {sql}")).await.expect("explains") else {
-        panic!("rows")
-    };
-    let mut lines = vec![];
-    while let Some(batch) = rows.next().await {
-        let batch = batch.expect("rows");
-        lines.extend(batch.column(0).as_string::<i32>().iter().flatten().map(str::to_owned));
-    }
-    lines.join("\n")
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_that_help_each_other_read_every_row_once() {
     let fixture = open(256 << 20);

@@ -12,8 +12,8 @@ use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::read::{
-    self, Boundary, CellScan, FamilyInput, Keep, KnownValues, ReadAccess, ReadCounters, RegionInput,
-    RowsInput, Rules, Segment, SourceMaker, StoreFile,
+    self, Boundary, CellScan, FamilyInput, Keep, ReadAccess, ReadCounters, RegionInput, RowsInput, Rules,
+    Segment, SourceMaker,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
 
@@ -176,45 +176,6 @@ pub(super) fn family_input(
         memtables: memtables.map(source).collect(),
         files: region.files.get(&family.name).cloned().unwrap_or_default(),
     }
-}
-
-pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<Option<u64>> {
-    let table = version.table(table)?;
-    let [family] = &table.descriptor.families[..] else { return Ok(None) };
-    if family.ttl_secs.is_some() {
-        return Ok(None);
-    }
-    let mut rows = 0;
-    for region in &table.regions {
-        let files = region.files.get(&family.name).map(Vec::as_slice).unwrap_or_default();
-        let whole = |file: &Arc<StoreFile>| {
-            let meta = file.meta();
-            let inside = region.range.contains(&meta.first_row) && region.range.contains(&meta.last_row);
-            meta.part.is_none()
-                && meta.deletes == 0
-                && meta.seq_override.unwrap_or(meta.seq_max) <= seq
-                && inside
-        };
-        let in_memory = region.memtables().any(|memtable| !memtable.is_empty());
-        if in_memory || !files.iter().all(whole) || read::disjoint_lists(files).len() > 1 {
-            return Ok(None);
-        }
-        rows += files.iter().map(|file| file.meta().rows).sum::<u64>();
-    }
-    Ok(Some(rows))
-}
-
-pub(crate) fn known_values(shared: &Shared, version: &Version, table: TableId) -> Result<KnownValues> {
-    let table = version.table(table)?;
-    let families: Vec<_> = table.descriptor.families.iter().collect();
-    let access = access(shared, keep_of(&families, Keep::Stored));
-    let mut all = KnownValues::default();
-    for region in &table.regions {
-        for (_, file) in region.all_files() {
-            all.add(file.known_values(&access)?);
-        }
-    }
-    Ok(all)
 }
 
 pub(crate) fn segments(
