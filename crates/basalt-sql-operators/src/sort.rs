@@ -11,5 +11,7 @@ mod gather;
 mod keys;
 mod rule;
 mod runs;
+mod whole;
 
 pub use rule::SortRows;
+pub(crate) use whole::WholeSort;

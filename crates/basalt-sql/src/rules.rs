@@ -13,8 +13,8 @@ mod null_joins;
 use std::sync::Arc;
 
 use basalt_sql_operators::{
-    AggregateNumbers, FencedFilters, FencedProjections, JoinsTakeTurns, NullableJoinFilters, SortRows,
-    UnorderedInputs,
+    AggregateNumbers, FencedFilters, FencedProjections, FirstRowsAtOnce, JoinsTakeTurns, NullableJoinFilters,
+    SortRows, UnorderedInputs,
 };
 use chrono::{DateTime, Utc};
 use datafusion::common::Result;
@@ -77,6 +77,8 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     for rule in rules.iter_mut().filter(|rule| rule.name() == "ProjectionPushdown") {
         *rule = Arc::new(FencedProjections(Arc::clone(rule)));
     }
+    let hints = rules.iter().position(|rule| rule.name() == "FilterPushdown(Post)");
+    rules.insert(hints.unwrap_or(rules.len()), Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
     rules.push(Arc::new(ScansShareWork));

@@ -49,7 +49,7 @@ use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
 use crate::rules::is_subquery;
 use choose::{Chosen, Wish};
-pub(crate) use exec::{BasaltScan, in_short_form};
+pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
 use filter::Filter;
 pub(crate) use offset::OffsetInScan;

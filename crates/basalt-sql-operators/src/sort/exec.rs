@@ -21,7 +21,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 
@@ -39,12 +39,14 @@ pub(super) struct RowSort {
 }
 
 impl RowSort {
-    /// In place of `sort`, and of the merge above it if there is one.
-    pub(super) fn new(sort: &SortExec, properties: &Arc<PlanProperties>) -> Self {
+    /// In place of `sort`, and of a merge of its partitions.
+    pub(super) fn new(sort: &SortExec) -> Self {
+        let properties = PlanProperties::clone(sort.properties());
+        let properties = Arc::new(properties.with_partitioning(Partitioning::UnknownPartitioning(1)));
         Self {
             input: Arc::clone(sort.input()),
             order: sort.expr().clone(),
-            properties: Arc::clone(properties),
+            properties,
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::replace_children_if_necessary;
 
 use super::exec::RowSort;
+use super::whole::WholeSort;
 
 /// The rule, for after all others.
 #[derive(Debug)]
@@ -24,23 +24,17 @@ impl PhysicalOptimizerRule for SortRows {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let replaced = |plan: Arc<dyn ExecutionPlan>| {
-            let sort = match plan.downcast_ref::<SortPreservingMergeExec>() {
-                Some(merge) if merge.fetch().is_none() => merge
-                    .input()
-                    .downcast_ref::<SortExec>()
-                    .filter(|sort| sort.preserve_partitioning() && sort.expr() == merge.expr()),
-                Some(_) => None,
-                None => plan.downcast_ref::<SortExec>().filter(|sort| {
-                    !sort.preserve_partitioning() && sort.properties().partitioning.partition_count() == 1
-                }),
+            let Some(WholeSort { sort, projection, .. }) = WholeSort::ending_with(&plan) else {
+                return Ok(Transformed::no(plan));
             };
-            Ok(match sort.filter(|sort| sort.fetch().is_none()) {
-                Some(sort) => {
-                    let sorted: Arc<dyn ExecutionPlan> = Arc::new(RowSort::new(sort, plan.properties()));
-                    Transformed::new(sorted, true, TreeNodeRecursion::Continue)
+            let sorted: Arc<dyn ExecutionPlan> = match projection {
+                Some(projection) => {
+                    let sorted = Arc::new(RowSort::new(sort));
+                    replace_children_if_necessary(Arc::clone(projection), vec![sorted])?
                 }
-                None => Transformed::no(plan),
-            })
+                None => Arc::new(RowSort::new(sort)),
+            };
+            Ok(Transformed::yes(sorted))
         };
         plan.transform_down(replaced).data()
     }

@@ -100,7 +100,9 @@ fn needs(rule: &str) -> Contents {
         "WindowTopN" | "LimitPushPastWindows" => Contents::WINDOWS,
         "LimitPushdown" | "offset_in_scan" => Contents::LIMITS,
         "LimitedDistinctAggregation" => Contents::LIMITS | Contents::AGGREGATES,
-        "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "sort_rows" => Contents::SORTS,
+        "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "first_rows_at_once" | "sort_rows" => {
+            Contents::SORTS
+        }
         "LimitAggregation" => Contents::SORTS | Contents::AGGREGATES,
         "aggregate_statistics" => Contents::AGGREGATES | Contents::COUNTED,
         "CombinePartialFinalAggregate"

@@ -252,6 +252,11 @@ pub(crate) fn in_short_form(
     plan.downcast_ref::<BasaltScan>().map(|scan| scan.read(partition, Rows::Short, context))
 }
 
+/// True of a scan that gives the same rows whenever it is run: not of one that takes any so many.
+pub(crate) fn is_whole_scan(plan: &dyn ExecutionPlan) -> bool {
+    plan.downcast_ref::<BasaltScan>().is_some_and(|scan| scan.spec.limit.is_none() && scan.spec.skip == 0)
+}
+
 /// Memory of a row, about.
 fn row_bytes(schema: &Schema) -> usize {
     schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT_BYTES)).sum()

@@ -7,6 +7,7 @@ mod cancelled;
 mod conditions;
 mod cursors;
 mod files;
+mod first_rows;
 mod indexes;
 mod memory;
 mod never_returns;
