@@ -9,9 +9,12 @@
 //! 5, 6, 7 in 3 bits    f5 01      111 110 101, read from the right
 //! ```
 
-use fastlanes::BitPacking;
+use std::ops::RangeInclusive;
+
+use fastlanes::{BitPacking, BitPackingCompare, transpose_bits};
 
 use super::VECTOR;
+use super::mask::Mask;
 
 /// Bits that the value needs.
 #[inline]
@@ -41,6 +44,13 @@ macro_rules! by_width {
         let words = $from.as_chunks().0;
         let from: [$lane; $len] = std::array::from_fn(|word| <$lane>::from_le_bytes(words[word]));
         <$lane as BitPacking>::unpack::<$w, $len>(&from, $to)
+    }};
+    (@within $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {{
+        let words = $from.as_chunks().0;
+        let from: [$lane; $len] = std::array::from_fn(|word| <$lane>::from_le_bytes(words[word]));
+        let (mask, first, span) = $to;
+        let is_within = |number: $lane, first: $lane| number.wrapping_sub(first) <= span;
+        <$lane as BitPackingCompare>::unpack_cmp::<$w, $len, $lane, _>(&from, mask, is_within, first)
     }};
 }
 
@@ -105,6 +115,17 @@ pub(super) fn unpack_32(bytes: &[u8], width: u32, out: &mut [u32]) {
         return unpack_stream(bytes, width, out, |value| value as u32);
     };
     narrow!(unpack, width, bytes, out);
+}
+
+/// Which of the values of a packed vector lie in a range, as they are packed; `width` is 1 to 32. It takes about the time of
+/// unpacking them.
+pub(super) fn vector_within(bytes: &[u8], width: u32, range: RangeInclusive<u32>) -> Mask {
+    assert!((1..=32).contains(&width) && bytes.len() == packed_len(VECTOR, width));
+    let (mut by_lane, mut by_row) = ([0; VECTOR / 64], [0; VECTOR / 64]);
+    let Some(span) = range.end().checked_sub(*range.start()) else { return Mask::NONE };
+    narrow!(within, width, bytes, (&mut by_lane, *range.start(), span));
+    transpose_bits::<u32>(&by_lane, &mut by_row);
+    Mask::of_words(by_row)
 }
 
 /// As [`unpack_32`], for widths up to 64.

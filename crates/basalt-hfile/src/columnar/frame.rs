@@ -14,7 +14,7 @@
 //! ```
 
 use super::VECTOR;
-use super::bitpack::{bits, pack, packed_len, unpack_32, unpack_64};
+use super::bitpack::{bits, pack, packed_len, unpack_32, unpack_64, vector_within};
 use super::input::Input;
 use super::mask::Mask;
 use crate::error::Damage;
@@ -213,19 +213,30 @@ pub(super) fn within(
         return Ok(None);
     }
     let packed = input.take(packed_len(count, width))?;
-    let mut numbers = [0u32; VECTOR];
-    unpack_32(packed, width, &mut numbers[..count]);
     let span_max = if width == 0 { 0 } else { i128::from(u32::MAX >> (32 - width)) };
     let (unit, rest, base) = (i128::from(unit), i128::from(rest), i128::from(base));
+    let mut numbers = None;
     let mut mask = Mask::NONE;
     for &(low, high) in ranges {
         // The first number whose multiple is not below the range, and the last whose is not above it.
         let low = ((i128::from(low) - rest + unit - 1).div_euclid(unit) - base).max(0);
         let high = ((i128::from(high) - rest).div_euclid(unit) - base).min(span_max);
-        if low <= high {
-            let (low, span) = (low as u32, (high - low) as u32);
-            mask = mask.or(Mask::of_tests(count, |at| numbers[at].wrapping_sub(low) <= span));
+        if low > high {
+            continue;
         }
+        let (low, high) = (low as u32, high as u32);
+        let found = match ranges {
+            [_] if count == VECTOR && width > 0 => vector_within(packed, width, low..=high),
+            _ => {
+                let numbers = numbers.get_or_insert_with(|| {
+                    let mut numbers = [0u32; VECTOR];
+                    unpack_32(packed, width, &mut numbers[..count]);
+                    numbers
+                });
+                Mask::of_tests(count, |at| numbers[at].wrapping_sub(low) <= high - low)
+            }
+        };
+        mask = mask.or(found);
     }
     let positions = input.take(2 * usize::from(patches))?;
     let values = input.take(8 * usize::from(patches))?;

@@ -15,8 +15,17 @@ impl Mask {
     /// No row.
     pub const NONE: Self = Self([0; WORDS]);
 
+    /// The rows whose bits these are, from the lowest of the first word on.
+    pub(super) fn of_words(words: [u64; WORDS]) -> Self {
+        Self(words)
+    }
+
     /// Rows from a range.
+    #[inline]
     pub fn of_range(rows: Range<usize>) -> Self {
+        if rows == (0..VECTOR) {
+            return Self([u64::MAX; WORDS]);
+        }
         let below = |end: usize, word: usize| match end.saturating_sub(word * 64) {
             0 => 0,
             bits if bits >= 64 => u64::MAX,

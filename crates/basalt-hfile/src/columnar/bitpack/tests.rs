@@ -50,3 +50,22 @@ fn the_example_of_the_format_comes_out() {
     pack(&[5, 6, 7], 3, &mut bytes);
     assert_eq!(bytes, [0xf5, 0x01]);
 }
+
+#[test]
+fn values_are_compared_as_they_are_packed() {
+    for width in 1..=32 {
+        let max = u64::MAX >> (64 - width);
+        let values: Vec<u64> = (0..VECTOR as u64)
+            .map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) & max)
+            .collect();
+        let mut bytes = vec![];
+        pack(&values, width, &mut bytes);
+        let max = max as u32;
+        let some = [values[1] as u32, values[2] as u32];
+        let between = *some.iter().min().expect("two")..=*some.iter().max().expect("two");
+        for range in [0..=max, 0..=0, max..=max, 0..=max / 2, max / 3..=max, between, 1..=0] {
+            let expected = Mask::of_tests(VECTOR, |at| range.contains(&(values[at] as u32)));
+            assert_eq!(vector_within(&bytes, width, range.clone()), expected, "{width} bits, {range:?}");
+        }
+    }
+}
