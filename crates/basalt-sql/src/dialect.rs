@@ -45,8 +45,8 @@ pub(crate) use offset::AFTER_KEY;
 pub(crate) use parameters::{bind, unbound};
 pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use statement::{
-    Alter, AlterChange, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name, OnDuplicate,
-    OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
+    Alter, AlterChange, Cascade, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name,
+    OnDuplicate, OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
 };
 pub(crate) use tokens::TokenMap;
 pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE};

@@ -11,6 +11,7 @@
 //! build      all rows of a snapshot, in files
 //! check      the index and its table, compared
 //! usable     for a query: which values an index has, and its filters in terms of them
+//! cascade    columns that come to a table and to its indexes
 //! statement  the statements about indexes
 //! ```
 //!
@@ -20,6 +21,7 @@
 
 mod alter;
 mod build;
+mod cascade;
 mod check;
 mod define;
 mod entries;
@@ -33,6 +35,7 @@ use basalt_model::{IndexState, TableDescriptor, TableId};
 
 pub(crate) use alter::{after_alter, before_alter, prune};
 pub(crate) use build::{Builders, rebuild_outdated};
+pub(crate) use cascade::{cascade, cascaded};
 pub(crate) use statement::run;
 pub(crate) use usable::{Usable, unqualified, usable};
 

@@ -15,7 +15,7 @@ use super::existing;
 use super::options::TableOptions;
 use crate::catalog::{self, View};
 use crate::delete;
-use crate::dialect::{Alter, AlterChange, ColumnDef, Name, OptionDef};
+use crate::dialect::{Alter, AlterChange, Cascade, ColumnDef, Name, OptionDef};
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
 use crate::index;
@@ -32,17 +32,20 @@ pub(crate) async fn alter(
 ) -> Result<(), SqlError> {
     let database = planning.engine.database();
     let name = statement.name.table();
+    let (added, cascade) = statement.change.added();
     if statement.view {
         let Some((id, table, view)) = catalog::view::find(database, &name)? else {
             return Err(catalog::not_found(database, &name));
         };
-        return alter_view(planning, id, &table, view, &statement.change);
+        let indexes = index::cascaded(&planning.engine, id, &name, cascade)?;
+        alter_view(planning, id, &table, view, &statement.change)?;
+        return index::cascade(&planning.engine, &indexes, &name, &added).await;
     }
     let (id, table) = catalog::find_table(database, &name)?;
     let mut changed = TableDescriptor::clone(&table);
     let Some(schema) = &mut changed.schema else { return Err(catalog::without_columns(&name)) };
     match &statement.change {
-        AlterChange::Add { if_not_exists, columns, options } => {
+        AlterChange::Add { if_not_exists, columns, options, .. } => {
             let family = catalog::default_family(&table).to_owned();
             for definition in columns {
                 refuse_column_of_view(&table, &definition.name)?;
@@ -64,8 +67,22 @@ pub(crate) async fn alter(
         AlterChange::Set { options } => set(&mut changed, options, warnings)?,
     }
     index::before_alter(&planning.engine, id, &changed, &statement.change)?;
+    let indexes = index::cascaded(&planning.engine, id, &name, cascade)?;
     write(&planning.engine, id, &table, changed.clone())?;
-    index::after_alter(&planning.engine, id, &table, &changed)
+    index::after_alter(&planning.engine, id, &table, &changed)?;
+    index::cascade(&planning.engine, &indexes, &name, &added).await
+}
+
+impl AlterChange {
+    /// Names of the columns that come, and the indexes that include them.
+    fn added(&self) -> (Vec<&Name>, Option<&Cascade>) {
+        match self {
+            Self::Add { columns, cascade, .. } => {
+                (columns.iter().map(|column| &column.name).collect(), cascade.as_ref())
+            }
+            _ => (vec![], None),
+        }
+    }
 }
 
 /// Changes the descriptor, unless another session changed it meanwhile.

@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use super::cursor::Cursor;
 use super::definition::{parse_column, parse_options};
 use super::index;
-use super::statement::{Alter, AlterChange, Name, Statement};
+use super::statement::{Alter, AlterChange, Cascade, Name, Statement};
 
 /// What follows ALTER.
 pub(super) fn parse_alter(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -24,7 +24,8 @@ pub(super) fn parse_alter(parser: &mut Parser) -> Result<Statement, ParserError>
         while parser.accept_symbol(",") {
             columns.push(parse_column(parser)?);
         }
-        AlterChange::Add { if_not_exists, columns, options: parse_options(parser)? }
+        let options = parse_options(parser)?;
+        AlterChange::Add { if_not_exists, columns, options, cascade: parse_cascade(parser)? }
     } else if parser.accept_all(&["DROP", "COLUMN"]) {
         let if_exists = parser.accept_all(&["IF", "EXISTS"]);
         let mut columns = vec![Name::parse(parser)?];
@@ -38,4 +39,20 @@ pub(super) fn parse_alter(parser: &mut Parser) -> Result<Statement, ParserError>
         return parser.expected("ADD, DROP COLUMN or SET", parser.peek_token());
     };
     Ok(Statement::Alter(Box::new(Alter { view, name, change })))
+}
+
+/// `CASCADE INDEX {ALL | index, ..}`; nothing if it is not written.
+fn parse_cascade(parser: &mut Parser) -> Result<Option<Cascade>, ParserError> {
+    if !parser.accept("CASCADE") {
+        return Ok(None);
+    }
+    parser.expect("INDEX")?;
+    if parser.accept("ALL") {
+        return Ok(Some(Cascade::All));
+    }
+    let mut names = vec![parser.name_part()?];
+    while parser.accept_symbol(",") {
+        names.push(parser.name_part()?);
+    }
+    Ok(Some(Cascade::Named(names)))
 }

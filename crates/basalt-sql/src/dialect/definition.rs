@@ -162,7 +162,9 @@ fn parse_default(parser: &mut Parser) -> Result<Expr, ParserError> {
 
 pub(super) fn parse_options(parser: &mut Parser) -> Result<Vec<OptionDef>, ParserError> {
     let mut options = vec![];
-    while matches!(&parser.peek_token_ref().token, Token::Word(_)) && !parser.at_any(&["SPLIT", "AS"]) {
+    while matches!(&parser.peek_token_ref().token, Token::Word(_))
+        && !parser.at_any(&["SPLIT", "AS", "CASCADE"])
+    {
         let name = Name::parse(parser)?;
         parser.expect_symbol("=")?;
         let value = parse_option_value(parser)?;

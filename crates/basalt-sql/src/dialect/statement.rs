@@ -310,11 +310,20 @@ pub(crate) struct Alter {
 #[derive(Debug, Clone)]
 pub(crate) enum AlterChange {
     /// ADD columns.
-    Add { if_not_exists: bool, columns: Vec<ColumnDef>, options: Vec<OptionDef> },
+    Add { if_not_exists: bool, columns: Vec<ColumnDef>, options: Vec<OptionDef>, cascade: Option<Cascade> },
     /// DROP COLUMN.
     Drop { if_exists: bool, columns: Vec<Name> },
     /// SET options.
     Set { options: Vec<OptionDef> },
+}
+
+/// Indexes that include the columns of ADD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cascade {
+    /// All indexes of the table or view.
+    All,
+    /// These.
+    Named(Vec<String>),
 }
 
 /// One column of CREATE TABLE.

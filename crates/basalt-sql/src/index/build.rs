@@ -96,7 +96,7 @@ impl Build {
         Self::try_new(engine, index, progress, stop)
     }
 
-    /// Builds; returns the number of rows of the table. A unique index that cannot be is disabled again.
+    /// Builds; returns the number of rows that the index has. A unique index that cannot be is disabled again.
     pub(super) fn run(self) -> Result<u64, SqlError> {
         let rows = self.write()?;
         if let Err(error) = self.check_unique() {
@@ -133,9 +133,9 @@ impl Build {
             }
             drop(queue);
             for batch in batches {
-                let (rows, batch) = batch?;
-                total += rows;
-                self.progress.add_read(rows, 0);
+                let Made { read, made, batch } = batch?;
+                total += made;
+                self.progress.add_read(read, 0);
                 self.progress.add_written(batch.len() as u64);
                 load.add(batch)?;
             }
@@ -147,7 +147,11 @@ impl Build {
     }
 
     /// Makes index rows of segments until there are none left.
-    fn read(&self, segments: &Mutex<VecDeque<KeyRange>>, queue: &SyncSender<Made>) -> Result<(), SqlError> {
+    fn read(
+        &self,
+        segments: &Mutex<VecDeque<KeyRange>>,
+        queue: &SyncSender<Result<Made, SqlError>>,
+    ) -> Result<(), SqlError> {
         let mut encoder = self.entries.encoder()?;
         loop {
             let Some(range) = segments.lock().pop_front() else { return Ok(()) };
@@ -158,13 +162,13 @@ impl Build {
                 if self.stop.load(Ordering::Acquire) {
                     return Err(SqlError::new(ErrorKind::Resources, "the build of the index was ended"));
                 }
-                let count = rows.batch.num_rows() as u64;
+                let read = rows.batch.num_rows() as u64;
                 let (rows, _) = self.entries.make(&rows.batch)?;
                 let mut batch = WriteBatch::new();
                 encoder
                     .encode(&rows, self.index.id, LATEST_TIMESTAMP, true, &mut batch)
                     .map_err(|error| typed(error).error)?;
-                if queue.send(Ok((count, batch))).is_err() {
+                if queue.send(Ok(Made { read, made: rows.num_rows() as u64, batch })).is_err() {
                     return Ok(());
                 }
             }
@@ -191,8 +195,14 @@ impl Build {
     }
 }
 
-/// Rows read and the index rows that they make.
-type Made = Result<(u64, WriteBatch), SqlError>;
+/// Some rows of the table as index rows.
+struct Made {
+    /// Rows of the table.
+    read: u64,
+    /// Rows of the index: fewer where it has a condition.
+    made: u64,
+    batch: WriteBatch,
+}
 
 /// Builds an index anew, on a thread of its own.
 pub(super) fn later(engine: &Engine, index: TableId) -> Result<(), SqlError> {

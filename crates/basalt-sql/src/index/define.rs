@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use super::expires;
 use crate::catalog;
 use crate::definition::TableOptions;
-use crate::dialect::CreateIndex;
+use crate::dialect::{CreateIndex, Name};
 use crate::error::{SqlError, code};
 use crate::ingest::find_column;
 use crate::plan::{Planning, resolve_families};
@@ -77,6 +77,52 @@ pub(super) fn define(
     descriptor.attributes = options.attributes;
     descriptor.index = Some(index);
     Ok(descriptor)
+}
+
+/// The index with these columns of its table included, those that it has already left as they are.
+pub(super) fn including(
+    table: &Arc<BasaltTable>,
+    index: &TableDescriptor,
+    columns: &[&Name],
+) -> Result<TableDescriptor, SqlError> {
+    let mut changed = index.clone();
+    let (Some(index), Some(own)) = (&mut changed.index, &mut changed.schema) else {
+        return Err(SqlError::internal(format!("{} is no index", changed.name)));
+    };
+    let schema = table.table_schema();
+    for name in columns {
+        let ColumnRef::Column(at) = find_column(schema, name.schema.as_deref(), &name.name)? else {
+            continue;
+        };
+        let (source, label) = source_of(schema, ColumnRef::Column(at));
+        if index.copies.iter().any(|copy| copy.column == label)
+            || index.parts.iter().any(|part| part.source == source)
+        {
+            continue;
+        }
+        let column = &schema.columns[at];
+        own.declared.push(ColumnRef::Column(own.columns.len()));
+        own.columns.push(included(column, label.clone(), own.qualifier_next)?);
+        own.qualifier_next += 1;
+        let (family, name) = (Some(column.family.clone()), column.name.clone());
+        index.copies.push(IndexCopy { family, name, column: label });
+    }
+    Ok(changed)
+}
+
+/// A column of the table as one of the index, under this number.
+fn included(column: &ColumnSchema, label: String, number: u32) -> Result<ColumnSchema, SqlError> {
+    let qualifier = numbered_qualifier(number, QUALIFIER_BYTES)
+        .ok_or_else(|| SqlError::statement("an index cannot include that many columns"))?;
+    Ok(ColumnSchema {
+        name: label,
+        family: FAMILY.to_owned(),
+        qualifier,
+        sql_type: column.sql_type,
+        nullable: true,
+        default_sql: None,
+        default_value: None,
+    })
 }
 
 fn schema(key: Vec<KeyColumn>, columns: Vec<ColumnSchema>) -> TableSchema {
@@ -245,17 +291,7 @@ impl Shape<'_> {
             return Err(SqlError::coded(code::COLUMN_EXISTS, message));
         }
         let number = QUALIFIER_FIRST + self.columns.len() as u32;
-        let qualifier = numbered_qualifier(number, QUALIFIER_BYTES)
-            .ok_or_else(|| SqlError::statement("an index cannot include that many columns"))?;
-        self.columns.push(ColumnSchema {
-            name: label.clone(),
-            family: FAMILY.to_owned(),
-            qualifier,
-            sql_type: column.sql_type,
-            nullable: true,
-            default_sql: None,
-            default_value: None,
-        });
+        self.columns.push(included(column, label.clone(), number)?);
         let (family, name) = (Some(column.family.clone()), column.name.clone());
         self.copies.push(IndexCopy { family, name, column: label });
         Ok(())

@@ -166,7 +166,7 @@ async fn rebuild(planning: &Planning, index: TableId, later: bool) -> Result<Out
 }
 
 /// Runs a build without holding up other statements.
-async fn wait(build: Build) -> Result<u64, SqlError> {
+pub(super) async fn wait(build: Build) -> Result<u64, SqlError> {
     let ended = tokio::task::spawn_blocking(move || build.run()).await;
     ended.unwrap_or_else(|error| Err(panics::of_task(error)))
 }
