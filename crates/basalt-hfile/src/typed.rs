@@ -35,7 +35,7 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use basalt_model::{ColumnRef, ElementType, SqlType, TableSchema};
 
 pub use decode::{Number, RowDecoder, Total, Totals, Wanted};
-pub use encode::{KeyEncoder, RowEncoder, encode_key_value};
+pub use encode::{KeyEncoder, RowEncoder, encode_key_value, row_timestamps};
 pub use error::TypedError;
 
 /// Field metadata key under which the SQL type stands, as `SqlType` prints it.

@@ -342,6 +342,12 @@ impl CellTemplate {
         row.finish();
         Ok(Self { prefix: batch.buf.split_off(ROW_HEADER + 1) })
     }
+
+    /// Gives the cells to come another timestamp.
+    #[inline]
+    pub fn set_timestamp(&mut self, timestamp: i64) {
+        self.prefix[TIMESTAMP_AT..CELL_HEADER].copy_from_slice(&timestamp.to_le_bytes());
+    }
 }
 
 /// A batch that no longer changes: the bytes for the log and the mutations as slices of them.

@@ -85,6 +85,10 @@ pub struct TableSchema {
     /// Source texts of the DEFAULTs of key columns, by column name; filled in when a row is written.
     #[serde(default)]
     pub key_defaults: BTreeMap<String, String>,
+    /// Index into `key` of the column declared ROW_TIMESTAMP: its value, in milliseconds since 1970, is the timestamp of all
+    /// cells of its row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_timestamp: Option<usize>,
 }
 
 /// Value of the empty cell, as Phoenix writes it.

@@ -87,7 +87,10 @@ pub(crate) async fn from_file(planning: &Planning, statement: &CopyFrom) -> Resu
 fn target_column(schema: &TableSchema, column: ColumnRef) -> TargetColumn {
     let name = schema.name(column);
     let (is_key, nullable) = match column {
-        ColumnRef::Key(at) => (true, schema.key[at].nullable || schema.key_defaults.contains_key(name)),
+        ColumnRef::Key(at) => {
+            let is_filled = schema.key_defaults.contains_key(name) || schema.row_timestamp == Some(at);
+            (true, schema.key[at].nullable || is_filled)
+        }
         ColumnRef::Column(at) => (false, schema.columns[at].nullable),
     };
     TargetColumn { name: name.to_owned(), sql_type: schema.sql_type(column), is_key, nullable }

@@ -142,9 +142,15 @@ fn table_schema(
     let definition = SchemaDefinition {
         default_family: options.default_family.clone(),
         qualifier_bytes,
+        row_timestamp: row_timestamps(columns).map(|column| column.name.name.clone()).collect(),
         ..SchemaDefinition::new(definitions.collect::<Result<Vec<_>, _>>()?, key(columns, primary_key)?)
     };
     TableSchema::try_new(definition).map_err(|error| schema_error(&error))
+}
+
+/// The columns declared ROW_TIMESTAMP.
+fn row_timestamps(columns: &[ColumnDef]) -> impl Iterator<Item = &ColumnDef> {
+    columns.iter().filter(|column| column.row_timestamp)
 }
 
 fn key(

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use basalt_hfile::typed::KeyEncoder;
+use basalt_hfile::typed::{KeyEncoder, row_timestamps};
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{CellType, LATEST_TIMESTAMP, TableName, TableSchema, WriteBatch};
@@ -34,7 +34,7 @@ pub(crate) async fn delete(planning: &Planning, mut statement: Delete) -> Result
     let mut stream =
         execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-    let mut marker = Marker::try_new(&table)?;
+    let mut marker = Marker::try_new(planning, &table)?;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;
         marker.mark(&batch, writer.batch())?;
@@ -69,7 +69,7 @@ pub(crate) async fn delete_cells(
         execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let cells = columns.iter().map(|(family, qualifier)| (family.clone(), qualifier.clone()));
-    let mut marker = Marker { cells: cells.collect(), ..Marker::try_new(&table)? };
+    let mut marker = Marker { cells: cells.collect(), ..Marker::try_new(planning, &table)? };
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;
         marker.mark(&batch, writer.batch())?;
@@ -129,15 +129,18 @@ pub(crate) struct Marker<'a> {
     families: Vec<String>,
     /// Family and qualifier of the cells that go; the whole rows if there are none.
     cells: Vec<(String, Vec<u8>)>,
+    /// The time of the statement, in milliseconds since 1970.
+    now_ms: i64,
 }
 
 impl<'a> Marker<'a> {
-    pub(crate) fn try_new(table: &'a BasaltTable) -> Result<Self, SqlError> {
+    pub(crate) fn try_new(planning: &Planning, table: &'a BasaltTable) -> Result<Self, SqlError> {
         let schema = table.table_schema();
         let columns: Vec<_> = (0..schema.key.len()).map(ColumnRef::Key).collect();
         let keys = KeyEncoder::try_new(schema, &columns).map_err(|error| typed(error).error)?;
         let families = table.descriptor.families.iter().map(|family| family.name.clone()).collect();
-        Ok(Self { table, keys, families, cells: vec![] })
+        let now_ms = planning.engine.now_ms();
+        Ok(Self { table, keys, families, cells: vec![], now_ms })
     }
 
     pub(crate) fn mark(&mut self, batch: &RecordBatch, out: &mut WriteBatch) -> Result<(), SqlError> {
@@ -148,24 +151,35 @@ impl<'a> Marker<'a> {
                 Ok::<_, basalt_hfile::typed::TypedError>(())
             })
             .map_err(|error| typed(error).error)?;
-        for key in keys {
-            self.mark_row(&key, out).map_err(|error| SqlError::internal(error.to_string()))?;
+        let timestamps = match self.table.table_schema().row_timestamp {
+            Some(index) => Some(row_timestamps(batch.column(index)).map_err(|error| typed(error).error)?),
+            None => None,
+        };
+        for (row, key) in keys.iter().enumerate() {
+            let timestamp = timestamps.as_ref().map_or(LATEST_TIMESTAMP, |all| self.hiding(all.value(row)));
+            self.mark_row(key, timestamp, out).map_err(|error| SqlError::internal(error.to_string()))?;
         }
         Ok(())
+    }
+
+    /// A marker hides cells of its own time and before: that of the commit, unless the row is from the future.
+    fn hiding(&self, row_timestamp: i64) -> i64 {
+        if row_timestamp > self.now_ms { row_timestamp } else { LATEST_TIMESTAMP }
     }
 
     fn mark_row(
         &self,
         key: &[u8],
+        timestamp: i64,
         out: &mut WriteBatch,
     ) -> Result<(), basalt_model::mutation::MutationError> {
         let mut row = out.row(self.table.id, key)?;
         for (family, qualifier) in &self.cells {
-            row.delete(family.as_bytes(), qualifier, LATEST_TIMESTAMP, CellType::DeleteColumn)?;
+            row.delete(family.as_bytes(), qualifier, timestamp, CellType::DeleteColumn)?;
         }
         let families = if self.cells.is_empty() { &self.families[..] } else { &[] };
         for family in families {
-            row.delete(family.as_bytes(), b"", LATEST_TIMESTAMP, CellType::DeleteFamily)?;
+            row.delete(family.as_bytes(), b"", timestamp, CellType::DeleteFamily)?;
         }
         row.finish();
         Ok(())

@@ -207,6 +207,11 @@ impl Engine {
         &self.shared.builders
     }
 
+    /// Milliseconds since 1970 by the clock of statements.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.shared.env.clock.now_ms()
+    }
+
     pub(crate) fn spawner(&self) -> &Arc<dyn Spawner> {
         &self.shared.env.spawner
     }

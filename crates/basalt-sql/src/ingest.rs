@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use basalt_hfile::typed::arrow_field;
-use basalt_hfile::typed::{RowEncoder, TypedError};
+use basalt_hfile::typed::{RowEncoder, TypedError, arrow_field, arrow_type};
 use basalt_model::rowkey::KeyError;
 use basalt_model::schema::{ColumnRef, LookupError};
 use basalt_model::{LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, TableSchema, WriteBatch};
@@ -317,7 +316,8 @@ pub(crate) fn find_column(
     })
 }
 
-/// The values of columns that are not among those written: DEFAULTs of key columns, and what a view fixes.
+/// The values of columns that are not among those written: DEFAULTs of key columns, the time of the statement for a
+/// ROW_TIMESTAMP, and what a view fixes.
 pub(crate) fn fill(
     planning: &Planning,
     table: &BasaltTable,
@@ -338,6 +338,13 @@ pub(crate) fn fill(
             && filled.iter().all(|(known, _)| *known != column)
         {
             filled.push((column, constant::evaluate(planning, dialect::parse_condition(default)?)?));
+        }
+        if schema.row_timestamp == Some(index)
+            && !written.contains(&column)
+            && filled.iter().all(|(known, _)| *known != column)
+        {
+            let now = ScalarValue::TimestampMillisecond(Some(planning.engine.now_ms()), None);
+            filled.push((column, now.cast_to(&arrow_type(key.sql_type))?));
         }
     }
     Ok(filled)

@@ -136,7 +136,7 @@ impl Merging<'_> {
         let mut stream = execute_stream(physical, self.planning.state.task_ctx())
             .map_err(|error| self.planning.error(error))?;
         let table = Arc::clone(&self.table);
-        let mut marker = Marker::try_new(&table)?;
+        let mut marker = Marker::try_new(self.planning, &table)?;
         while let Some(batch) = stream.next().await {
             let batch = batch.map_err(|error| self.planning.error(error))?;
             self.note(&batch)?;

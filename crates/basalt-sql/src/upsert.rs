@@ -77,6 +77,7 @@ pub(crate) fn open(
             sql_type,
             nullable: None,
             primary_key: None,
+            row_timestamp: false,
             default: None,
         })
     });

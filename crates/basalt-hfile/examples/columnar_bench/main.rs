@@ -100,6 +100,7 @@ fn schema() -> TableSchema {
         qualifier_next: 11,
         qualifier_bytes: 0,
         key_defaults: Default::default(),
+        row_timestamp: None,
     }
 }
 

@@ -7,15 +7,19 @@
 //! - nothing in a *fresh* row (bulk ingest: no older cell can exist),
 //! - a DeleteColumn marker else,
 //! - a cell of no bytes if the column has a DEFAULT, because there a missing cell means the default.
+//!
+//! Where a key column is the ROW_TIMESTAMP all cells of a row, and the markers among them, have its value as their timestamp.
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type, TimeUnit};
 use basalt_model::mutation::MutationError;
 use basalt_model::rowkey::{KeyError, KeyWriter};
 use basalt_model::schema::EMPTY_CELL_VALUE;
 use basalt_model::types::value::invert;
 use basalt_model::{
-    CellTemplate, CellType, ColumnRef, KeyColumn, SortOrder, SqlType, TableId, TableSchema, TypeError,
-    WriteBatch,
+    CellTemplate, CellType, ColumnRef, KeyColumn, LATEST_TIMESTAMP, SortOrder, SqlType, TableId, TableSchema,
+    TypeError, WriteBatch,
 };
 
 use super::error::TypedError;
@@ -28,6 +32,8 @@ pub struct RowEncoder {
     keys: KeyEncoder,
     /// In key order, the empty cell among them.
     cells: Vec<CellColumn>,
+    /// The ROW_TIMESTAMP's name and position in the batch.
+    row_timestamp: Option<(String, usize)>,
     key_buffer: Vec<u8>,
 }
 
@@ -83,10 +89,15 @@ impl RowEncoder {
             });
         }
         cells.sort_by(|a, b| (&a.family, &a.qualifier).cmp(&(&b.family, &b.qualifier)));
-        Ok(Self { keys, cells, key_buffer: Vec::new() })
+        let row_timestamp = schema.row_timestamp.and_then(|index| {
+            let position = columns.iter().position(|&column| column == ColumnRef::Key(index))?;
+            Some((schema.key[index].name.clone(), position))
+        });
+        Ok(Self { keys, cells, row_timestamp, key_buffer: Vec::new() })
     }
 
-    /// Appends one row mutation per row of `batch` to `out`. `fresh` promises that no row has older cells.
+    /// Appends one row mutation per row of `batch` to `out`. `fresh` promises that no row has older cells; `timestamp` is for
+    /// tables without a ROW_TIMESTAMP.
     ///
     /// On error the rows before [`TypedError::row_index`] have been added; a caller that skips bad rows goes
     /// on with the slice behind it.
@@ -99,10 +110,23 @@ impl RowEncoder {
         out: &mut WriteBatch,
     ) -> Result<(), TypedError> {
         let keys = self.keys.bind(batch)?;
-        let cells = bind_cells(&self.cells, batch, timestamp)?;
+        let mut cells = bind_cells(&self.cells, batch, timestamp)?;
+        let timestamps = match &self.row_timestamp {
+            Some((name, position)) => Some((name, row_timestamps(batch.column(*position))?)),
+            None => None,
+        };
+        let mut last = None;
         for row_index in 0..batch.num_rows() {
             self.key_buffer.clear();
             keys.append(row_index, &mut self.key_buffer)?;
+            if let Some((name, timestamps)) = &timestamps {
+                let timestamp = timestamps.value(row_index);
+                if last != Some(timestamp) {
+                    check_timestamp(name, row_index, timestamp)?;
+                    cells.iter_mut().for_each(|cell| cell.set_timestamp(timestamp));
+                    last = Some(timestamp);
+                }
+            }
             let mutation = |source| TypedError::Mutation { row_index, source };
             let mut row = out.row(table, &self.key_buffer).map_err(mutation)?;
             for cell in &cells {
@@ -132,8 +156,11 @@ impl RowEncoder {
     }
 
     /// The rows of a batch by column, for a writer of COLUMNAR; `None` if they are not all alike (ascending, without NULL, of one
-    /// family), or one of them cannot be stored, which [`Self::encode`] then says.
+    /// family and timestamp), or one of them cannot be stored, which [`Self::encode`] then says.
     pub fn encode_columns(&self, batch: &RecordBatch, timestamp: i64) -> Option<ColumnBatch> {
+        if self.row_timestamp.is_some() {
+            return None;
+        }
         let family = &self.cells.first()?.family;
         let rows = batch.num_rows();
         if batch.columns().iter().any(|column| column.null_count() > 0) {
@@ -166,6 +193,32 @@ impl RowEncoder {
         self.keys.bind(batch)?.append(row_index, &mut out)?;
         Ok(out)
     }
+}
+
+impl BoundCell<'_> {
+    fn set_timestamp(&mut self, timestamp: i64) {
+        self.put.set_timestamp(timestamp);
+        self.delete.set_timestamp(timestamp);
+    }
+}
+
+/// Milliseconds since 1970 of the values of a ROW_TIMESTAMP; an error for types that cannot be one.
+pub fn row_timestamps(values: &dyn Array) -> Result<Int64Array, TypedError> {
+    let counted = cast(values, &DataType::Int64)?;
+    let counted = counted.as_primitive::<Int64Type>();
+    Ok(match values.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => counted.unary(|nanos| nanos.div_euclid(1_000_000)),
+        _ => counted.clone(),
+    })
+}
+
+/// What is no timestamp of a cell, or stands for that of the commit.
+fn check_timestamp(name: &str, row_index: usize, timestamp: i64) -> Result<(), TypedError> {
+    if (0..LATEST_TIMESTAMP).contains(&timestamp) {
+        return Ok(());
+    }
+    let source = TypeError::RowTimestamp { value: timestamp };
+    Err(TypedError::Value { row_index, column: name.to_owned(), source })
 }
 
 fn put_empty_cell(out: &mut Vec<u8>) -> Result<bool, MutationError> {

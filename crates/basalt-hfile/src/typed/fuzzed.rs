@@ -98,6 +98,7 @@ fn schema(block: &ColumnarBlock, choice: usize) -> TableSchema {
         qualifier_next: 99,
         qualifier_bytes: 0,
         key_defaults: Default::default(),
+        row_timestamp: None,
     }
 }
 

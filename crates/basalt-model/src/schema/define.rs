@@ -102,12 +102,15 @@ pub struct SchemaDefinition {
     pub default_family: Option<String>,
     /// COLUMN_ENCODED_BYTES: 0 to 4.
     pub qualifier_bytes: u8,
+    /// Names of the key columns declared ROW_TIMESTAMP; there can be one.
+    pub row_timestamp: Vec<String>,
 }
 
 impl SchemaDefinition {
     /// A definition with Phoenix's defaults.
     pub fn new(columns: Vec<ColumnDefinition>, key: Vec<KeyPart>) -> Self {
-        Self { columns, key, default_family: None, qualifier_bytes: QUALIFIER_BYTES_DEFAULT }
+        let qualifier_bytes = QUALIFIER_BYTES_DEFAULT;
+        Self { columns, key, default_family: None, qualifier_bytes, row_timestamp: vec![] }
     }
 }
 
@@ -165,6 +168,30 @@ pub enum SchemaError {
         "column {name} cannot come to the primary key, whose rows have no value for it: only nullable columns of variable width can"
     )]
     AppendedNotNull {
+        /// The column.
+        name: String,
+    },
+    /// ROW_TIMESTAMP for two columns.
+    #[error("only one column can be the ROW_TIMESTAMP; {name} is a second one")]
+    RepeatedRowTimestamp {
+        /// The second column.
+        name: String,
+    },
+    /// ROW_TIMESTAMP of a type that is no time.
+    #[error(
+        "column {name} of type {sql_type} cannot be the ROW_TIMESTAMP: only DATE, TIME, TIMESTAMP, BIGINT and UNSIGNED_LONG can, and the unsigned forms of the former"
+    )]
+    RowTimestampType {
+        /// The column.
+        name: String,
+        /// Its type.
+        sql_type: SqlType,
+    },
+    /// ROW_TIMESTAMP with a DEFAULT.
+    #[error(
+        "column {name} is the ROW_TIMESTAMP and cannot have a DEFAULT: where it is left out it is the time of the statement"
+    )]
+    RowTimestampDefault {
         /// The column.
         name: String,
     },
@@ -242,6 +269,9 @@ impl SchemaError {
             Self::KeyOrder { .. } => 1004,
             Self::VarbinaryNotLast { .. } => 1005,
             Self::AppendedNotNull { .. } => 1006,
+            Self::RepeatedRowTimestamp { .. } => 527,
+            Self::RowTimestampType { .. } => 530,
+            Self::RowTimestampDefault { .. } => 1032,
             Self::KeyFamily { .. } => 1003,
             Self::DuplicateColumn { .. } => 514,
             Self::ZeroLength { .. } => 208,
@@ -281,7 +311,7 @@ impl TableSchema {
     /// assert_eq!(schema.columns[0].qualifier, [0x80, 0x0b]);
     /// ```
     pub fn try_new(definition: SchemaDefinition) -> Result<Self, SchemaError> {
-        let SchemaDefinition { columns, key, default_family, qualifier_bytes } = definition;
+        let SchemaDefinition { columns, key, default_family, qualifier_bytes, row_timestamp } = definition;
         if qualifier_bytes > 4 {
             return Err(SchemaError::QualifierBytes { found: qualifier_bytes });
         }
@@ -300,6 +330,7 @@ impl TableSchema {
             qualifier_next: QUALIFIER_FIRST,
             qualifier_bytes,
             key_defaults: BTreeMap::new(),
+            row_timestamp: None,
         };
         for column in columns {
             if let Some(index) = schema.key.iter().position(|key| key.name == column.name)
@@ -315,7 +346,30 @@ impl TableSchema {
         if let Some(first) = schema.columns.first() {
             schema.empty_family = first.family.clone();
         }
+        schema.set_row_timestamp(&row_timestamp)?;
         Ok(schema)
+    }
+
+    fn set_row_timestamp(&mut self, names: &[String]) -> Result<(), SchemaError> {
+        use SqlType::*;
+        if let [_, second, ..] = names {
+            return Err(SchemaError::RepeatedRowTimestamp { name: second.clone() });
+        }
+        let Some(name) = names.first() else { return Ok(()) };
+        let Some(index) = self.key.iter().position(|column| column.name == *name) else {
+            return Err(SchemaError::UnknownKeyColumn { name: name.clone() });
+        };
+        let sql_type = self.key[index].sql_type;
+        match sql_type {
+            Date | Time | Timestamp | BigInt | UnsignedLong | UnsignedDate | UnsignedTime
+            | UnsignedTimestamp => {}
+            _ => return Err(SchemaError::RowTimestampType { name: name.clone(), sql_type }),
+        }
+        if self.key_defaults.contains_key(name) {
+            return Err(SchemaError::RowTimestampDefault { name: name.clone() });
+        }
+        self.row_timestamp = Some(index);
+        Ok(())
     }
 
     /// Adds a column outside of the key, as ALTER TABLE ADD does; it gets the next number. `default_family`

@@ -46,6 +46,12 @@ pub enum TypeError {
         /// The type of the array.
         sql_type: SqlType,
     },
+    /// A ROW_TIMESTAMP that is no timestamp of a cell.
+    #[error("the ROW_TIMESTAMP of a row cannot be before 1970; found {value} milliseconds")]
+    RowTimestamp {
+        /// Milliseconds since 1970.
+        value: i64,
+    },
     /// A value of one kind for a type of another, e.g. a text for INTEGER.
     #[error("{sql_type} cannot hold a value of kind {kind}")]
     Kind {
@@ -80,9 +86,10 @@ impl TypeError {
         match self {
             Self::OutOfRange { sql_type: SqlType::Decimal(_), .. } | Self::TooLong { .. } => Some(206),
             Self::OutOfRange { .. } | Self::Kind { .. } => Some(203),
-            Self::NotSingleByte { .. } | Self::NullElement { .. } | Self::ElementSeparator { .. } => {
-                Some(201)
-            }
+            Self::NotSingleByte { .. }
+            | Self::NullElement { .. }
+            | Self::ElementSeparator { .. }
+            | Self::RowTimestamp { .. } => Some(201),
             Self::Width { .. } | Self::Bytes { .. } => None,
         }
     }

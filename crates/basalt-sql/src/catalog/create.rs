@@ -189,7 +189,10 @@ fn columns(schema: &TableSchema, listed: &[ColumnRef], default_family: &str) -> 
 }
 
 fn primary_key(schema: &TableSchema) -> String {
-    let key = schema.key.iter().map(|column| quoted(&column.name) + order(column.order));
+    let key = schema.key.iter().enumerate().map(|(index, column)| {
+        let stamp = if schema.row_timestamp == Some(index) { " ROW_TIMESTAMP" } else { "" };
+        quoted(&column.name) + order(column.order) + stamp
+    });
     format!("CONSTRAINT PK PRIMARY KEY ({})", key.collect::<Vec<_>>().join(", "))
 }
 

@@ -114,6 +114,10 @@ pub(super) fn add(
     if if_not_exists && schema.find(name.schema.as_deref(), &name.name).is_ok() {
         return Ok(());
     }
+    if definition.row_timestamp {
+        let message = format!("column {name} can be the ROW_TIMESTAMP of a new table only");
+        return Err(SqlError::coded(code::ROW_TIMESTAMP_LATER, message));
+    }
     let new = column(planning, definition)?;
     let added = match definition.primary_key {
         Some(_) if new.default_sql.is_some() => {

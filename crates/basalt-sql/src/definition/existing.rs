@@ -8,7 +8,7 @@ use basalt_model::{FamilyDescriptor, LATEST_TIMESTAMP, SortOrder, TableDescripto
 use basalt_store::ScanOptions;
 
 use super::options::TableOptions;
-use super::{alter, table_schema};
+use super::{alter, row_timestamps, table_schema};
 use crate::dialect::{ColumnDef, CreateTable};
 use crate::error::{SqlError, code};
 use crate::ingest::RowWriter;
@@ -35,6 +35,12 @@ pub(super) fn adopt(
         return Err(SqlError::statement(
             "the table has cells already, whose columns bear names; leave COLUMN_ENCODED_BYTES away or set it to NONE",
         ));
+    }
+    if let Some(column) = row_timestamps(&statement.columns).next() {
+        return Err(SqlError::statement(format!(
+            "column {} cannot be the ROW_TIMESTAMP of a table that is there already, whose cells have other timestamps",
+            column.name
+        )));
     }
     let schema = table_schema(planning, &statement.columns, &statement.primary_key, &options, 0)?;
     let mut changed = table.clone();

@@ -93,11 +93,11 @@ fn column(at: usize, field: &Field, in_key: bool) -> Result<ColumnDef, SqlError>
     let name = Name { schema: None, name: name.clone() };
     let fixed = !matches!(sql_type, SqlType::Varchar(_) | SqlType::Decimal(_));
     let nullable = (in_key && fixed).then_some(false);
-    Ok(ColumnDef { name, sql_type, nullable, primary_key: None, default: None })
+    Ok(ColumnDef { name, sql_type, nullable, primary_key: None, row_timestamp: false, default: None })
 }
 
 /// The type that a column was declared with, as long as the query has not made another of it; else the one that holds its values.
-fn sql_type(field: &Field) -> Option<SqlType> {
+pub(crate) fn sql_type(field: &Field) -> Option<SqlType> {
     let declared = field.metadata().get(TYPE_METADATA).and_then(|text| dialect::sql_type(text));
     declared
         .filter(|declared| arrow_type(*declared) == *field.data_type())

@@ -4,7 +4,7 @@
 use basalt_model::TableDescriptor;
 
 use super::alter::{add, own_columns, refuse_key_column, write};
-use super::{existing, exists, refuse_views};
+use super::{existing, exists, refuse_views, row_timestamps};
 use crate::catalog::{self, View, view};
 use crate::dialect::{self, CreateView, Name};
 use crate::error::{SqlError, code};
@@ -17,6 +17,10 @@ pub(crate) fn create_view(planning: &Planning, statement: &CreateView) -> Result
     let name = statement.name.table();
     if !statement.options.is_empty() {
         return Err(SqlError::statement("a view has no options; set them on its table"));
+    }
+    if let Some(column) = row_timestamps(&statement.columns).next() {
+        let message = format!("column {} of a view cannot be a ROW_TIMESTAMP", column.name);
+        return Err(SqlError::coded(code::ROW_TIMESTAMP_OF_VIEW, message));
     }
     let table = database.table(&name).ok();
     let cells = table.filter(|(_, table)| table.schema.is_none() && statement.base.is_none());

@@ -113,10 +113,15 @@ fn parse_constraint(parser: &mut Parser) -> Result<KeyDef, ParserError> {
     let mut key = vec![];
     loop {
         let name = parser.name_part()?;
-        key.push((name, parse_sort_order(parser)));
+        let order = parse_sort_order(parser);
         if parser.at("ROW_TIMESTAMP") {
-            return parser.expected("`,` or `)`; ROW_TIMESTAMP is not supported yet", parser.peek_token());
+            let Some(column) = columns.iter_mut().find(|column| column.name.name == name) else {
+                return parser.expected("a ROW_TIMESTAMP that is declared as a column", parser.peek_token());
+            };
+            parser.accept("ROW_TIMESTAMP");
+            column.row_timestamp = true;
         }
+        key.push((name, order));
         if !parser.accept_symbol(",") {
             break;
         }
@@ -136,7 +141,8 @@ pub(super) fn parse_sort_order(parser: &mut Parser) -> SortOrder {
 pub(super) fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError> {
     let name = Name::parse(parser)?;
     let sql_type = parse_type(parser)?;
-    let mut column = ColumnDef { name, sql_type, nullable: None, primary_key: None, default: None };
+    let mut column =
+        ColumnDef { name, sql_type, nullable: None, primary_key: None, row_timestamp: false, default: None };
     loop {
         if parser.accept_all(&["NOT", "NULL"]) {
             column.nullable = Some(false);
@@ -146,6 +152,7 @@ pub(super) fn parse_column(parser: &mut Parser) -> Result<ColumnDef, ParserError
             column.default = Some(parse_default(parser)?);
         } else if parser.accept_all(&["PRIMARY", "KEY"]) {
             column.primary_key = Some(parse_sort_order(parser));
+            column.row_timestamp = parser.accept("ROW_TIMESTAMP");
         } else {
             return Ok(column);
         }

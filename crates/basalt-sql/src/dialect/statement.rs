@@ -337,6 +337,8 @@ pub(crate) struct ColumnDef {
     pub(crate) nullable: Option<bool>,
     /// PRIMARY KEY [ASC|DESC] on the column itself.
     pub(crate) primary_key: Option<SortOrder>,
+    /// ROW_TIMESTAMP, here or in the table's PRIMARY KEY.
+    pub(crate) row_timestamp: bool,
     /// DEFAULT.
     pub(crate) default: Option<Expr>,
 }

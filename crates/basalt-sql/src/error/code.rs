@@ -86,13 +86,25 @@ codes! {
     VARBINARY_IN_KEY = 1005, "42J03";
     /// A column that comes to a key later and is not nullable.
     APPENDED_KEY = 1006, "42J04";
+    /// Two columns declared ROW_TIMESTAMP.
+    ROW_TIMESTAMP_REPEATED = 527, "42904";
+    /// ROW_TIMESTAMP of a column that comes later.
+    ROW_TIMESTAMP_LATER = 529, "42906";
+    /// ROW_TIMESTAMP of a type that is no time.
+    ROW_TIMESTAMP_TYPE = 530, "42907";
+    /// ROW_TIMESTAMP in a view.
+    ROW_TIMESTAMP_OF_VIEW = 531, "42908";
+    /// ROW_TIMESTAMP with a DEFAULT.
+    ROW_TIMESTAMP_DEFAULT = 1032, "42Y90";
+    /// An index of a table with a ROW_TIMESTAMP.
+    ROW_TIMESTAMP_INDEX = 1088, "44A19";
     /// An expression that may have another value each time, in an index.
     NOT_DETERMINISTIC = 521, "42898";
     /// No such index.
     INDEX_NOT_FOUND = 1042, "42M06";
     /// A NOT NULL column outside the key, or a column twice in the key.
     INVALID_NOT_NULL = 1007, "42K01";
-    /// A table or view that others are over.
+    /// A table or view that others are over, or one that is not of the kind that is dropped.
     HAS_VIEWS = 1010, "42M01";
     /// No such table.
     TABLE_NOT_FOUND = 1012, "42M03";

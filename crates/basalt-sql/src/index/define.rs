@@ -39,6 +39,10 @@ pub(super) fn define(
     statement: &CreateIndex,
     warnings: &mut Vec<String>,
 ) -> Result<TableDescriptor, SqlError> {
+    if table.table_schema().row_timestamp.is_some() {
+        let message = format!("table {} has a ROW_TIMESTAMP and takes no index", table.relation_name());
+        return Err(SqlError::coded(code::ROW_TIMESTAMP_INDEX, message));
+    }
     let condition = condition(planning, table, statement)?;
     let mut shape = Shape { table, key: vec![], parts: vec![], copies: vec![], columns: vec![] };
     for (expr, order) in &statement.parts {
@@ -134,6 +138,7 @@ fn schema(key: Vec<KeyColumn>, columns: Vec<ColumnSchema>) -> TableSchema {
         qualifier_next: QUALIFIER_FIRST + columns.len() as u32,
         qualifier_bytes: QUALIFIER_BYTES,
         key_defaults: Default::default(),
+        row_timestamp: None,
         key,
         columns,
     }

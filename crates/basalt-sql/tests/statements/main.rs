@@ -14,6 +14,7 @@ mod never_returns;
 mod panics;
 mod parameters;
 mod points;
+mod row_timestamp;
 mod shared;
 mod system;
 
