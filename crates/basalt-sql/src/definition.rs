@@ -21,7 +21,7 @@ use crate::plan::Planning;
 pub(crate) use alter::alter;
 pub(crate) use columns::with_dynamic;
 use columns::{column, schema_error};
-pub(crate) use from_query::create_from_query;
+pub(crate) use from_query::{create_from_query, sql_type as type_of_field};
 pub(crate) use options::TableOptions;
 pub(crate) use schema::{check_schema, create_schema, drop_schema};
 pub(crate) use splits::index_rows as index_splits;

@@ -11,6 +11,7 @@ mod calendar;
 mod cases;
 mod date_format;
 mod dates;
+mod digest;
 mod division;
 mod escaped;
 mod exact;
@@ -74,6 +75,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.push(unsigned::not_negative());
     let wrapped = text::MAY_BE_EMPTY.iter().filter_map(|name| planners.get(*name));
     all.extend(wrapped.map(text::empty_is_null));
+    all.extend(planners.get("md5").map(digest::md5));
     let mut functions: HashMap<_, _> =
         all.into_iter().map(|function| (function.name().to_owned(), Arc::new(function))).collect();
     for (alias, name) in [("trim", "btrim"), ("substring", "substr"), ("ceiling", "ceil")] {

@@ -3,11 +3,15 @@
 //!
 //! ```text
 //! pattern := part [; part for negative numbers]
-//! part    := text [# , 0 and one .] text
+//! part    := text [# , 0 and one .] [E and 0s] text
 //! ```
 //!
 //! `0` is a digit in any case, `#` one if it is needed, `,` says how many digits stand in a group, `%` in the text around
-//! shows hundredths, `'` quotes. What is cut off is rounded, halves to the even digit.
+//! shows hundredths, `'` quotes, `E0` writes a power of ten. What is cut off is rounded, halves to the even digit.
+
+mod exponent;
+
+use exponent::Exponent;
 
 /// What TO_CHAR(number) uses if no pattern is given.
 pub(super) const STANDARD: &str = "#,##0.###";
@@ -26,6 +30,8 @@ pub(super) struct NumberFormat {
     group: usize,
     /// Digits by which the point is moved to the right: 2 for `%`.
     shift: usize,
+    /// For `E0`: the number is written with a power of ten.
+    exponent: Option<Exponent>,
 }
 
 /// The parts of one half of a pattern.
@@ -34,6 +40,8 @@ struct Half {
     digits: String,
     after: String,
     shift: usize,
+    /// Zeros behind `E`; 0 without an `E`.
+    exponent_digits: usize,
 }
 
 impl NumberFormat {
@@ -45,7 +53,8 @@ impl NumberFormat {
             Some(_) => Some(half(&mut rest, pattern)?).map(|half| (half.before, half.after)),
             None => None,
         };
-        let (whole, fraction) = first.digits.split_once('.').unwrap_or((&first.digits, ""));
+        let digits = with_a_zero(&first.digits);
+        let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
         if fraction.contains(['.', ',']) || fraction.trim_start_matches('0').contains('0') {
             return Err(format!("the number pattern {pattern} has digits in an order that says nothing"));
         }
@@ -57,6 +66,10 @@ impl NumberFormat {
             fraction_max: fraction.len(),
             group,
             shift: first.shift,
+            exponent: (first.exponent_digits > 0).then(|| Exponent {
+                digits_min: first.exponent_digits,
+                whole_max: whole.chars().filter(|&digit| digit != ',').count(),
+            }),
             before: first.before,
             after: first.after,
             negative,
@@ -71,6 +84,10 @@ impl NumberFormat {
         let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|digit| digit - b'0').collect();
         let mut point = whole.len() + self.shift;
         digits.resize(digits.len().max(point), 0);
+        if let Some(exponent) = &self.exponent {
+            let text = exponent.format(digits, point, self.whole_min, [self.fraction_min, self.fraction_max]);
+            return self.around(negative, &text);
+        }
         round(&mut digits, &mut point, self.fraction_max);
         let text = |digits: &[u8]| digits.iter().map(|digit| char::from(digit + b'0')).collect::<String>();
         let (whole, fraction) = (text(&digits[..point]), text(&digits[point..]));
@@ -85,10 +102,15 @@ impl NumberFormat {
         }
         let whole = self.grouped(&whole);
         let point = if fraction.is_empty() { "" } else { "." };
+        self.around(negative, &format!("{whole}{point}{fraction}"))
+    }
+
+    /// With the texts of the pattern around the digits.
+    fn around(&self, negative: bool, digits: &str) -> String {
         match (&self.negative, negative) {
-            (Some((before, after)), true) => format!("{before}{whole}{point}{fraction}{after}"),
-            (None, true) => format!("-{}{whole}{point}{fraction}{}", self.before, self.after),
-            (_, false) => format!("{}{whole}{point}{fraction}{}", self.before, self.after),
+            (Some((before, after)), true) => format!("{before}{digits}{after}"),
+            (None, true) => format!("-{}{digits}{}", self.before, self.after),
+            (_, false) => format!("{}{digits}{}", self.before, self.after),
         }
     }
 
@@ -106,7 +128,8 @@ impl NumberFormat {
         grouped
     }
 
-    /// The number that a text in this form stands for, in decimal digits; `None` if the text has another form.
+    /// The number that a text in this form stands for, in decimal digits; `None` if the text has another form. As in Java
+    /// a power of ten may follow the digits of any pattern.
     pub(super) fn parse(&self, text: &str) -> Option<String> {
         let text = text.trim();
         let inside = |before: &str, after: &str| text.strip_prefix(before)?.strip_suffix(after);
@@ -120,27 +143,62 @@ impl NumberFormat {
             (None, None) => return None,
         };
         let digits: String = digits.chars().filter(|&letter| letter != ',').collect();
-        let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+        let (digits, power) = exponent::split(&digits)?;
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if (whole.is_empty() && fraction.is_empty()) || !are_digits(whole) || !are_digits(fraction) {
             return None;
         }
-        let all = format!("{whole:0>shift$}{fraction}", shift = self.shift + 1);
-        let point = all.len() - fraction.len() - self.shift;
-        Some(format!("{sign}{}.{}0", &all[..point], &all[point..]))
+        // By how many digits the point moves, `before` to the left or `behind` to the right.
+        let moved = power - self.shift as i32;
+        let before = moved.min(0).unsigned_abs() as usize;
+        let behind = moved.max(0).unsigned_abs() as usize;
+        let all = format!("{:0>zeros$}{whole}{fraction}{:0>behind$}", "", "", zeros = before + 1);
+        let (whole, fraction) = all.split_at(1 + whole.len() + behind);
+        let whole = whole[..whole.len() - 1].trim_start_matches('0').to_owned() + &whole[whole.len() - 1..];
+        Some(format!("{sign}{whole}.{fraction}0"))
+    }
+}
+
+/// As Java reads a pattern with a point and without `0`: `#.##` is `0.##`, `.##` is `.0#`.
+fn with_a_zero(digits: &str) -> String {
+    match digits.find('.') {
+        Some(point) if !digits.contains('0') => {
+            let (whole, fraction) = digits.split_at(point);
+            match (whole.strip_suffix('#'), fraction.strip_prefix(".#")) {
+                (Some(whole), _) => format!("{whole}0{fraction}"),
+                (None, Some(fraction)) => format!("{whole}.0{fraction}"),
+                (None, None) => digits.to_owned(),
+            }
+        }
+        _ => digits.to_owned(),
     }
 }
 
 fn half(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, pattern: &str) -> Result<Half, String> {
-    let mut half = Half { before: String::new(), digits: String::new(), after: String::new(), shift: 0 };
+    let mut half = Half {
+        before: String::new(),
+        digits: String::new(),
+        after: String::new(),
+        shift: 0,
+        exponent_digits: 0,
+    };
     while let Some(&letter) = rest.peek() {
         if letter == ';' {
             break;
         }
         rest.next();
         match letter {
-            '#' | '0' | ',' | '.' if half.after.is_empty() => half.digits.push(letter),
-            '#' | '0' | 'E' | '\u{2030}' => {
+            '#' | '0' | ',' | '.' if half.after.is_empty() && half.exponent_digits == 0 => {
+                half.digits.push(letter);
+            }
+            'E' if half.digits.contains(['#', '0']) && half.after.is_empty() && half.exponent_digits == 0 => {
+                half.exponent_digits = std::iter::from_fn(|| rest.next_if_eq(&'0')).count();
+                if half.exponent_digits == 0 {
+                    return Err(format!("E in the number pattern {pattern} needs zeros behind it"));
+                }
+            }
+            '#' | '0' | '\u{2030}' => {
                 return Err(format!("{letter} in the number pattern {pattern} is not supported here"));
             }
             _ => {
@@ -200,7 +258,9 @@ mod tests {
             ("000", "-7", "-007"),
             ("#,##0.###", "12.3456", "12.346"),
             ("#,##0.###", "0", "0"),
-            ("#.##", "0.5", ".5"),
+            ("#.##", "0.5", "0.5"),
+            ("#.00", "0.5", ".50"),
+            (".##", "0", ".0"),
             ("#", "0", "0"),
             ("0", "9.5", "10"),
             ("0", "8.5", "8"),
@@ -223,6 +283,11 @@ mod tests {
         assert_eq!(parsed("#0;(#0)", "(7)").as_deref(), Some("-7.0"));
         assert_eq!(parsed("$0", "7"), None);
         assert_eq!(parsed("0", "x"), None);
-        assert!(NumberFormat::new("abc").is_err() && NumberFormat::new("0E0").is_err());
+        assert_eq!(parsed("0.0E0", "1.25E3").as_deref(), Some("1250.000"));
+        assert_eq!(parsed("0.0E0", "-1.5E-3").as_deref(), Some("-0.00150"));
+        assert_eq!(parsed("0%", "5E1%").as_deref(), Some("0.50"));
+        assert_eq!(parsed("0.0E0", "1.5E"), None);
+        assert_eq!(parsed("0.0E0", "1E999999999"), None, "no number has that many digits");
+        assert!(NumberFormat::new("abc").is_err() && NumberFormat::new("0E").is_err());
     }
 }

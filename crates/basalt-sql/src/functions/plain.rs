@@ -2,11 +2,12 @@
 //! A scalar function made of plain Rust functions: what DataFusion asks of one, in one place.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 /// See the module.
@@ -15,8 +16,17 @@ pub(super) struct Plain {
     name: &'static str,
     signature: Signature,
     coerce: fn(&str, &[DataType]) -> Result<Vec<DataType>>,
-    return_type: fn(&[DataType]) -> DataType,
+    return_type: ReturnType,
     run: fn(&ScalarFunctionArgs) -> Result<ColumnarValue>,
+}
+
+/// What the type of the answer depends on.
+#[derive(Debug, Clone, Copy)]
+enum ReturnType {
+    /// The types of the arguments.
+    Types(fn(&[DataType]) -> DataType),
+    /// Those that are literals, too.
+    Literals(fn(&[DataType], &[Option<&ScalarValue>]) -> DataType),
 }
 
 impl Plain {
@@ -29,6 +39,24 @@ impl Plain {
         run: fn(&ScalarFunctionArgs) -> Result<ColumnarValue>,
     ) -> ScalarUDF {
         let signature = Signature::user_defined(Volatility::Immutable);
+        ScalarUDF::new_from_impl(Self {
+            name,
+            signature,
+            coerce,
+            return_type: ReturnType::Types(return_type),
+            run,
+        })
+    }
+
+    /// The same, where `return_type` gets the literals among the arguments, too.
+    pub(super) fn by_literals(
+        name: &'static str,
+        coerce: fn(&str, &[DataType]) -> Result<Vec<DataType>>,
+        return_type: fn(&[DataType], &[Option<&ScalarValue>]) -> DataType,
+        run: fn(&ScalarFunctionArgs) -> Result<ColumnarValue>,
+    ) -> ScalarUDF {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        let return_type = ReturnType::Literals(return_type);
         ScalarUDF::new_from_impl(Self { name, signature, coerce, return_type, run })
     }
 }
@@ -61,7 +89,19 @@ impl ScalarUDFImpl for Plain {
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        Ok((self.return_type)(arg_types))
+        Ok(match self.return_type {
+            ReturnType::Types(of) => of(arg_types),
+            ReturnType::Literals(of) => of(arg_types, &[]),
+        })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let types: Vec<DataType> = args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
+        let data_type = match self.return_type {
+            ReturnType::Types(of) => of(&types),
+            ReturnType::Literals(of) => of(&types, args.scalar_arguments),
+        };
+        Ok(Arc::new(Field::new(self.name, data_type, true)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! ROUND, CEIL, FLOOR and TRUNC of numbers (to digits behind the point) and of dates (to a unit of time), as
-//! Phoenix has them: `ROUND(n[, scale])`, `ROUND(d, 'HOUR'[, multiplier])`. Halves go away from zero, and TRUNC is FLOOR.
+//! Phoenix has them: `ROUND(n[, scale])`, `ROUND(d, 'HOUR'[, multiplier])`, which is a DATE, also of a TIMESTAMP unless it is rounded to milliseconds. Halves go away from zero, and TRUNC is FLOOR.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Float64Array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, TimestampMillisecondArray,
+};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit,
@@ -27,10 +29,10 @@ pub(super) enum Toward {
 /// ROUND, CEIL, FLOOR and TRUNC.
 pub(crate) fn functions() -> [ScalarUDF; 4] {
     [
-        Plain::function("round", coerce, return_type, |args| run(args, Toward::Nearest)),
-        Plain::function("ceil", coerce, return_type, |args| run(args, Toward::Up)),
-        Plain::function("floor", coerce, return_type, |args| run(args, Toward::Down)),
-        Plain::function("trunc", coerce, return_type, |args| run(args, Toward::Down)),
+        Plain::by_literals("round", coerce, return_type, |args| run(args, Toward::Nearest)),
+        Plain::by_literals("ceil", coerce, return_type, |args| run(args, Toward::Up)),
+        Plain::by_literals("floor", coerce, return_type, |args| run(args, Toward::Down)),
+        Plain::by_literals("trunc", coerce, return_type, |args| run(args, Toward::Down)),
     ]
 }
 
@@ -61,12 +63,16 @@ fn coerce(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {
     Ok(wanted)
 }
 
-/// Rounding 9.5 gives 10, and 0.5 gives 1: one digit more before the point.
-fn return_type(found: &[DataType]) -> DataType {
+/// Rounding 9.5 gives 10, and 0.5 gives 1: one digit more before the point. Dates and times give a DATE, but a TIMESTAMP
+/// that is rounded to milliseconds stays one.
+fn return_type(found: &[DataType], literals: &[Option<&ScalarValue>]) -> DataType {
+    let unit = literals.get(1).copied().flatten().and_then(|unit| unit.try_as_str().flatten());
+    let to_millis = unit.is_some_and(|unit| unit.parse() == Ok(Unit::Millis(1)));
     match &found[0] {
         DataType::Decimal128(precision, scale) => {
             DataType::Decimal128((precision + 1).min(DECIMAL128_MAX_PRECISION), *scale)
         }
+        DataType::Timestamp(..) if !to_millis => DataType::Timestamp(TimeUnit::Millisecond, None),
         other => other.clone(),
     }
 }
@@ -84,7 +90,7 @@ fn run(args: &ScalarFunctionArgs, toward: Toward) -> Result<ColumnarValue> {
             };
             let decimals = values.as_primitive::<Decimal128Type>();
             let rounded: Decimal128Array = decimals.unary(|value| nearest_multiple(value, step, toward));
-            Arc::new(rounded.with_data_type(return_type(std::slice::from_ref(values_type))))
+            Arc::new(rounded.with_data_type(return_type(std::slice::from_ref(values_type), &[])))
         }
         DataType::Float64 => {
             let factor = 10_f64.powi(i32::try_from(digits(args)?).unwrap_or(0));
@@ -141,8 +147,10 @@ fn round_dates(args: &ScalarFunctionArgs, values: &ArrayRef, toward: Toward) -> 
         Some(_) => return exec_err!("the multiplier of a unit must be a literal and at least 1"),
     };
     let nanoseconds = matches!(values.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
-    let millis = cast(values, &DataType::Timestamp(TimeUnit::Millisecond, None))?;
-    let millis = millis.as_primitive::<TimestampMillisecondType>();
+    let millis: TimestampMillisecondArray = match nanoseconds {
+        true => values.as_primitive::<TimestampNanosecondType>().unary(|nanos| nanos.div_euclid(1_000_000)),
+        false => values.as_primitive::<TimestampMillisecondType>().clone(),
+    };
     // What a cast to milliseconds drops still counts: all of it for CEIL, half of one for ROUND to milliseconds.
     let rest = |row: usize| match nanoseconds {
         true => values.as_primitive::<TimestampNanosecondType>().value(row).rem_euclid(1_000_000),
@@ -161,7 +169,7 @@ fn round_dates(args: &ScalarFunctionArgs, values: &ArrayRef, toward: Toward) -> 
     let rounded: ArrayRef =
         Arc::new(datafusion::arrow::array::PrimitiveArray::<Int64Type>::from_iter(rounded));
     let rounded = cast(&rounded, &DataType::Timestamp(TimeUnit::Millisecond, None))?;
-    Ok(cast(&rounded, values.data_type())?)
+    Ok(cast(&rounded, args.return_field.data_type())?)
 }
 
 #[cfg(test)]
