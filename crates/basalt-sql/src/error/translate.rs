@@ -289,6 +289,14 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
                 .suggest(nearest(&field.name, known))
                 .at(tokens.find(&field.name))
         }
+        SchemaError::AmbiguousReference { field } if field.relation.is_some() => SqlError::coded(
+            code::AMBIGUOUS_COLUMN,
+            format!(
+                "{} is a column, and the select list gives its name to something else; use another alias",
+                field.flat_name()
+            ),
+        )
+        .at(tokens.find(&field.name)),
         SchemaError::AmbiguousReference { field } => SqlError::coded(
             code::AMBIGUOUS_COLUMN,
             format!(

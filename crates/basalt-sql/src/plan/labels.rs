@@ -32,6 +32,7 @@ pub(super) fn make_unique(query: &mut Query) {
         }
         if is_ordered && select.distinct.is_none() {
             mark_casts(select);
+            mark_hiding(select, query.order_by.as_mut());
         }
     }
 }
@@ -60,6 +61,69 @@ fn mark_casts(select: &mut Select) {
             let alias = Ident::with_quote('"', format!("{}{MARK}={at}", label(expr)));
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
         }
+    }
+}
+
+/// `SELECT b.v AS k .. ORDER BY b.k`: beside the column that it orders by the planner takes the alias K for another one of its name.
+/// So the alias gives way, and ORDER BY's own mentions of it follow.
+fn mark_hiding(select: &mut Select, order_by: Option<&mut OrderBy>) {
+    let Some(OrderByKind::Expressions(keys)) = order_by.map(|order_by| &mut order_by.kind) else { return };
+    let mut names = Mentions::default();
+    let _ = keys.visit(&mut names);
+    let mut elsewhere = Mentions::default();
+    let _ = select.group_by.visit(&mut elsewhere);
+    let _ = select.having.visit(&mut elsewhere);
+    let _ = select.qualify.visit(&mut elsewhere);
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+        let name = alias.value.clone();
+        let is_other = |mention: &&Expr| label(mention) == name && *mention != expr;
+        if elsewhere.bare.contains(&name) || !names.qualified.iter().any(|mention| is_other(&mention)) {
+            continue;
+        }
+        let marked = format!("{name}{MARK}={at}");
+        *alias = Ident::with_quote('"', &marked);
+        let _ = keys.visit(&mut Renamed { from: &name, to: &marked });
+    }
+}
+
+/// Qualified names, and names that stand alone.
+#[derive(Default)]
+struct Mentions {
+    qualified: Vec<Expr>,
+    bare: HashSet<String>,
+}
+
+impl VisitorMut for Mentions {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::CompoundIdentifier(_) => self.qualified.push(expr.clone()),
+            Expr::Identifier(name) => {
+                self.bare.insert(name.value.clone());
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Gives another name to what is named alone.
+struct Renamed<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+impl VisitorMut for Renamed<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(name) if name.value == self.from => *name = Ident::with_quote('"', self.to),
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
 }
 
