@@ -164,7 +164,8 @@ fn key(
         (Some(key), []) => Ok(key.iter().map(|(name, order)| part(name, *order)).collect()),
         (None, [(name, order)]) => Ok(vec![part(name, *order)]),
         (None, []) => Err(SqlError::coded(code::PRIMARY_KEY_MISSING, "a table needs a primary key")),
-        _ => Err(SqlError::statement(
+        _ => Err(SqlError::coded(
+            code::PRIMARY_KEY_TWICE,
             "the table has more than one PRIMARY KEY; use one CONSTRAINT with all key columns",
         )),
     }

@@ -52,7 +52,8 @@ pub(crate) fn define(statement: &CreateSequence) -> Result<Record, SqlError> {
     let cache = match statement.cache {
         None => Record::CACHE_DEFAULT,
         Some(cache) if cache < 0 => {
-            return Err(SqlError::statement(format!("CACHE must not be negative; found {cache}")));
+            let message = format!("CACHE must not be negative; found {cache}");
+            return Err(SqlError::coded(code::PARSER_ERROR, message));
         }
         Some(cache) => cache.max(1),
     };

@@ -65,7 +65,12 @@ impl Answer {
             (Self::Cells(expected), Self::Cells(found)) if expected == found => None,
             // A foreign exception has no number to compare.
             (Self::Refused { code: None, .. }, Self::Refused { .. }) => None,
-            (Self::Refused { code, .. }, Self::Refused { code: found, .. }) if code == found => None,
+            // An error without a number has the number 0 in JDBC.
+            (Self::Refused { code: Some(code), .. }, Self::Refused { code: found, .. })
+                if *code == found.unwrap_or(0) =>
+            {
+                None
+            }
             _ => Some(format!("Phoenix: {}\n    Basalt:  {}", self.shown(), found.shown())),
         }
     }

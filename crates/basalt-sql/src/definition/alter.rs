@@ -125,9 +125,10 @@ pub(super) fn add(
         }
         Some(order) => schema.push_key_column(new, order),
         None if new.not_null && new.default_sql.is_none() => {
-            return Err(SqlError::statement(format!(
+            let message = format!(
                 "column {name} cannot be NOT NULL without a DEFAULT: rows that are there have no value for it"
-            )));
+            );
+            return Err(SqlError::coded(code::INVALID_NOT_NULL, message));
         }
         None => schema.push_column(new, default_family),
     };
@@ -258,7 +259,7 @@ fn alter_view(
         return write(&planning.engine, id, table, changed);
     }
     match change {
-        AlterChange::Add { if_not_exists, columns, options } if options.is_empty() => {
+        AlterChange::Add { if_not_exists, columns, options, .. } if options.is_empty() => {
             let relation = catalog::find(database, &view.name)?;
             let Some(mut schema) = relation.descriptor.schema.clone() else {
                 return Err(catalog::without_columns(&view.name));
@@ -352,7 +353,7 @@ fn alter_mapped(
     change: &AlterChange,
 ) -> Result<(), SqlError> {
     match change {
-        AlterChange::Add { if_not_exists, columns, options } if options.is_empty() => {
+        AlterChange::Add { if_not_exists, columns, options, .. } if options.is_empty() => {
             for definition in columns {
                 refuse_key_column(definition)?;
                 add(planning, mapped, definition, catalog::default_family(table), *if_not_exists)?;

@@ -112,7 +112,15 @@ pub(crate) fn drop_view(
 ) -> Result<bool, SqlError> {
     let database = planning.engine.database();
     let Some((id, table, dropped)) = view::find(database, &name.table())? else {
-        return if if_exists { Ok(false) } else { Err(catalog::not_found(database, &name.table())) };
+        return match catalog::find_table(database, &name.table()) {
+            Ok((_, table)) => {
+                let has_views = !View::all(&table)?.is_empty();
+                let code = if has_views { code::HAS_VIEWS } else { code::TABLE_NOT_FOUND };
+                Err(SqlError::coded(code, format!("{name} is a table; DROP TABLE drops it")))
+            }
+            Err(_) if if_exists => Ok(false),
+            Err(error) => Err(error),
+        };
     };
     let mut gone = vec![dropped];
     let all = View::all(&table)?;

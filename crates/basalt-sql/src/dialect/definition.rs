@@ -86,7 +86,7 @@ pub(super) fn parse_columns(parser: &mut Parser) -> Result<(Vec<ColumnDef>, Opti
     parser.expect_symbol("(")?;
     loop {
         if parser.at("CONSTRAINT") || parser.at("PRIMARY") {
-            primary_key = Some(parse_constraint(parser)?);
+            primary_key = Some(parse_constraint(parser, &mut columns)?);
             parser.expect_symbol(")")?;
             break;
         }
@@ -103,7 +103,7 @@ pub(super) fn parse_columns(parser: &mut Parser) -> Result<(Vec<ColumnDef>, Opti
     Ok((columns, primary_key))
 }
 
-fn parse_constraint(parser: &mut Parser) -> Result<KeyDef, ParserError> {
+fn parse_constraint(parser: &mut Parser, columns: &mut [ColumnDef]) -> Result<KeyDef, ParserError> {
     if parser.accept("CONSTRAINT") && !parser.at("PRIMARY") {
         parser.name_part()?;
     }

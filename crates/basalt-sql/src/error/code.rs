@@ -54,6 +54,8 @@ codes! {
     READ_ONLY = 505, "42000";
     /// CREATE TABLE without a primary key.
     PRIMARY_KEY_MISSING = 509, "42888";
+    /// PRIMARY KEY twice.
+    PRIMARY_KEY_TWICE = 510, "42889";
     /// DROP COLUMN of a key column.
     KEY_COLUMN_DROPPED = 506, "42817";
     /// SELECT DISTINCT ordered by what it does not select.
@@ -150,7 +152,7 @@ codes! {
     KEY_UPDATED = 1218, "42Z18";
     /// A column that ON DUPLICATE KEY UPDATE sets twice.
     UPDATED_TWICE = 1221, "42Z21";
-    /// A value for a parameter that the statement does not have.
+    /// A value for a parameter that the statement does not have, or a place in ORDER BY that the select list does not have.
     PARAMETER_INDEX = 2003, "INT04";
     /// A parameter without a value.
     PARAMETER_UNBOUND = 2004, "INT05";

@@ -9,6 +9,7 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
+use super::code::PhoenixCode;
 use super::{ErrorKind, Position, SqlError, code, nearest};
 use crate::dialect::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE, NO_WILDCARD, TokenMap};
 
@@ -23,7 +24,9 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
     let (message, position) = split_position(&text);
     let message = readable_expectation(message);
     let expects = |what: &str| message.starts_with(&format!("expected {what}, found"));
-    let code = if message.ends_with("found the end of the statement") || expects(NO_WILDCARD) {
+    let code = if let Some(expected) = message.strip_suffix(", found the end of the statement") {
+        ended_early(expected.strip_prefix("expected ").unwrap_or(expected), sql)
+    } else if expects(NO_WILDCARD) {
         code::MISMATCHED_TOKEN
     } else if expects(NO_TYPE) {
         code::ILLEGAL_DATA
@@ -33,12 +36,28 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
         code::NONPOSITIVE_LENGTH
     } else if expects(BAD_PRECISION) {
         code::DECIMAL_PRECISION
-    } else if message.starts_with("expected the end of the statement") {
+    } else if message == "expected the end of the statement, found )" {
+        code::UNWANTED_TOKEN
+    } else if ["the end of the statement", ")", "=", "INTO"].into_iter().any(expects) {
         code::MISSING_TOKEN
     } else {
         code::PARSER_ERROR
     };
     SqlError::coded(code, message).at(position.or_else(|| Some(end_of(sql))))
+}
+
+/// What Phoenix's parser says of a statement that ends too early depends on what it ends with.
+fn ended_early(expected: &str, sql: &str) -> PhoenixCode {
+    let last = sql.split_whitespace().next_back().unwrap_or_default().to_uppercase();
+    match last.as_str() {
+        "SELECT" | "LIMIT" | "OFFSET" => code::PARSER_ERROR,
+        _ if matches!(expected, "identifier" | "a name") => code::PARSER_ERROR,
+        "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "LIKE" | "ILIKE" | "IN" | "IS" | "NOT" => {
+            code::MISSING_TOKEN
+        }
+        _ if expected == "AND" => code::MISSING_TOKEN,
+        _ => code::MISMATCHED_TOKEN,
+    }
 }
 
 pub(super) fn tokenizer(error: &TokenizerError, sql: &str) -> SqlError {
@@ -119,6 +138,11 @@ pub(super) fn store(error: basalt_store::Error) -> SqlError {
             SqlError::new(ErrorKind::Damaged, text)
         }
         Store::OutOfSpace { .. } | Store::Overloaded { .. } => SqlError::new(ErrorKind::Resources, text),
+        Store::StoredRow { .. } => {
+            let mut error = SqlError::new(ErrorKind::Storage, text);
+            error.details.code = Some(code::ILLEGAL_DATA);
+            error
+        }
         _ => SqlError::new(ErrorKind::Storage, text),
     };
     translated.caused_by(error)
@@ -180,7 +204,23 @@ fn not_implemented(text: &str) -> SqlError {
         let message = readable_types(&format!("a value of type {from} cannot be cast to {to}"));
         return SqlError::coded(code::TYPE_MISMATCH, message);
     }
-    SqlError::statement(format!("not supported yet: {text}"))
+    if text.contains("does not support logical expression AggregateFunction") {
+        let message =
+            "an aggregate function stands in GROUP BY, or where rows are not grouped; neither is supported";
+        return SqlError::coded(code::AGGREGATE_IN_GROUP_BY, message);
+    }
+    if text.contains("does not support logical expression Wildcard") {
+        return SqlError::coded(code::PARSER_ERROR, "of the functions only COUNT takes *");
+    }
+    if let Some(join) = text.strip_prefix("Unsupported JOIN operator ") {
+        let kind = join.split('(').next().unwrap_or_default().to_uppercase();
+        return SqlError::coded(code::MISSING_TOKEN, format!("there is no {kind} JOIN"));
+    }
+    match text.split_whitespace().next() {
+        Some("MINUS") => SqlError::coded(code::MISSING_TOKEN, "there is no MINUS; write EXCEPT"),
+        Some("TOP") => SqlError::coded(code::PARSER_ERROR, "there is no TOP; write LIMIT"),
+        _ => SqlError::statement(format!("not supported yet: {text}")),
+    }
 }
 
 /// An error of ours that travelled through the planner's streams, or one of the store.
@@ -268,8 +308,11 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
                 && !tables.is_empty()
                 && !tables.iter().any(|table| table.table() == qualifier)
             {
+                // With several tables Phoenix takes it for one that is missing.
+                let several = tables.iter().any(|table| *table != tables[0]);
+                let code = if several { code::TABLE_NOT_FOUND } else { code::FAMILY_NOT_FOUND };
                 return SqlError::coded(
-                    code::FAMILY_NOT_FOUND,
+                    code,
                     format!("{qualifier} is no table, alias or column family of this query"),
                 )
                 .suggest(nearest(qualifier, tables.iter().map(|table| table.table())))
@@ -332,40 +375,65 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
     if let Some(refused) = refused_arguments(&text) {
         return refused;
     }
-    let code = if text.contains("Aggregate functions are not allowed in the WHERE") {
-        Some(code::AGGREGATE_IN_WHERE)
-    } else if text.contains("must appear in the GROUP BY clause") || text.contains("must be in GROUP BY") {
-        Some(code::NOT_GROUPED)
-    } else if text.contains("HAVING clause references") {
-        Some(code::ONLY_AGGREGATE_IN_HAVING)
-    } else if text.contains("Divide by zero") || text.contains("division by zero") {
+    if text.contains("Divide by zero") || text.contains("division by zero") {
         return SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero");
-    } else if is_type_mismatch(&text) {
-        Some(code::TYPE_MISMATCH)
-    } else if is_illegal_data(&text) {
-        Some(code::ILLEGAL_DATA)
-    } else if text.contains("is too large to store in a") {
-        Some(code::DATA_EXCEEDS_CAPACITY)
-    } else if text.contains("For SELECT DISTINCT, ORDER BY expressions") {
-        Some(code::ORDER_NOT_SELECTED)
-    } else if text.contains("UNION queries have different number of columns") {
-        Some(code::UNION_COLUMN_COUNT)
-    } else if text.contains("The subquery should only return one column") {
-        Some(code::SUBQUERY_COLUMNS)
-    } else if text.contains("Overflow happened") || text.contains("overflow") {
-        Some(code::DATA_EXCEEDS_CAPACITY)
-    } else {
-        None
-    };
+    }
     let message = readable_types(&lower_first(&text));
-    match code {
+    match code_of(&text) {
         Some(code) => SqlError::coded(code, message),
         None => SqlError::statement(message),
     }
 }
 
+/// The code of an error that is only text.
+fn code_of(text: &str) -> Option<PhoenixCode> {
+    const CODES: [(&str, PhoenixCode); 19] = [
+        ("Aggregate functions are not allowed in the WHERE", code::AGGREGATE_IN_WHERE),
+        ("HAVING clause references", code::ONLY_AGGREGATE_IN_HAVING),
+        ("must appear in the GROUP BY clause", code::NOT_GROUPED),
+        ("must be in GROUP BY", code::NOT_GROUPED),
+        ("is too large to store in a", code::DATA_EXCEEDS_CAPACITY),
+        ("For SELECT DISTINCT, ORDER BY expressions", code::ORDER_NOT_SELECTED),
+        ("UNION queries have different number of columns", code::UNION_COLUMN_COUNT),
+        ("The subquery should only return one column", code::SUBQUERY_COLUMNS),
+        ("Overflow happened", code::DATA_EXCEEDS_CAPACITY),
+        ("overflow", code::DATA_EXCEEDS_CAPACITY),
+        ("LIMIT must be >= 0", code::PARSER_ERROR),
+        ("OFFSET must be >=0", code::PARSER_ERROR),
+        ("Expected LIMIT to be an integer", code::PARSER_ERROR),
+        ("Order by column out of bounds", code::PARAMETER_INDEX),
+        ("the digits to round to must be", code::TYPE_MISMATCH),
+        ("a locale must be", code::TYPE_MISMATCH),
+        ("elements of an array are counted from 1", code::TYPE_MISMATCH),
+        ("an element of an array is written", code::TYPE_MISMATCH),
+        ("an array needs at least one element", code::MISSING_TOKEN),
+    ];
+    if is_type_mismatch(text) {
+        return Some(code::TYPE_MISMATCH);
+    }
+    if is_illegal_data(text) {
+        return Some(code::ILLEGAL_DATA);
+    }
+    CODES.iter().find(|(part, _)| text.contains(part)).map(|(_, code)| *code)
+}
+
 /// Functions that were given what they do not take: the planner lists every type that they would take, and calls them by names of its own.
 fn refused_arguments(text: &str) -> Option<SqlError> {
+    if let Some(ours) = between(text, "user-defined coercion failed with: ", " No function matches") {
+        let counted = ours.contains(" arguments, not ");
+        let code = if counted { code::FUNCTION_NOT_FOUND } else { code::TYPE_MISMATCH };
+        return Some(SqlError::coded(code, readable_types(&clean(ours))));
+    }
+    if text.contains("ubstring without for/from is not valid") {
+        return Some(SqlError::coded(code::FUNCTION_NOT_FOUND, "SUBSTR takes 2 or 3 arguments, not 1"));
+    }
+    if let Some((function, counts)) = text.split_once("' expected ")
+        && let Some((wanted, found)) = counts.split_once(" arguments but received ")
+    {
+        let function = shown_name(function.rsplit_once('\'')?.1);
+        let found: String = found.chars().take_while(char::is_ascii_digit).collect();
+        return Some(wrong_count(&function, wanted, &found));
+    }
     if let Some(function) = between(text, "Function '", "' failed to match any signature") {
         let found = between(text, "(DataType: ", ")")?;
         let message =
@@ -380,9 +448,13 @@ fn refused_arguments(text: &str) -> Option<SqlError> {
     let function = shown_name(function.rsplit_once('\'')?.1);
     let (wanted, found) = counts.split_once(" arguments but received ")?;
     let found: String = found.chars().take_while(char::is_ascii_digit).collect();
+    Some(wrong_count(&function, wanted, &found))
+}
+
+fn wrong_count(function: &str, wanted: &str, found: &str) -> SqlError {
     let plural = if wanted == "1" { "" } else { "s" };
     let message = format!("{function} takes {wanted} argument{plural}, not {found}");
-    Some(SqlError::coded(code::FUNCTION_NOT_FOUND, message))
+    SqlError::coded(code::FUNCTION_NOT_FOUND, message)
 }
 
 /// The name by which a statement calls a function of the planner.
