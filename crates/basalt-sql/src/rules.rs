@@ -28,7 +28,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
-use crate::scan::{self, OffsetInScan, ScansShareWork, TotalsInScan};
+use crate::scan::{self, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan};
 use above_totals::AboveTotals;
 use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
@@ -81,6 +81,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.insert(hints.unwrap_or(rules.len()), Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
+    rules.push(Arc::new(LastRowsFirst));
     rules.push(Arc::new(ScansShareWork));
     rules.push(Arc::new(TotalsInScan));
     rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));

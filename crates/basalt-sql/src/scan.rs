@@ -8,6 +8,7 @@
 //! partitions that are done help the others.
 
 mod aligned;
+mod backwards;
 mod choose;
 mod deal;
 mod exec;
@@ -48,6 +49,7 @@ use crate::index::Usable;
 use crate::keys::{self, KeyAccess};
 use crate::progress::Progress;
 use crate::rules::is_subquery;
+pub(crate) use backwards::LastRowsFirst;
 use choose::{Chosen, Wish};
 pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};

@@ -103,6 +103,7 @@ fn needs(rule: &str) -> Contents {
         "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "first_rows_at_once" | "sort_rows" => {
             Contents::SORTS
         }
+        "last_rows_first" => Contents::SORTS | Contents::LIMITS,
         "LimitAggregation" => Contents::SORTS | Contents::AGGREGATES,
         "aggregate_statistics" => Contents::AGGREGATES | Contents::COUNTED,
         "CombinePartialFinalAggregate"

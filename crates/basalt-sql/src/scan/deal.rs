@@ -13,21 +13,45 @@ use super::partition::Partition;
 /// Ranges that a partition takes at a time, as a part of those that it has left: first many, in the end one.
 const PART: usize = 4;
 
+/// What is to be dealt out of a scan.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    /// The ranges of a partition are what can be taken at once.
+    pub(super) partitions: Vec<Partition>,
+    /// The rows at the end of the key are wanted first.
+    pub(super) is_backwards: bool,
+}
+
 /// What is left of the partitions of a scan, for one run of it.
 #[derive(Debug)]
 pub(super) struct Deal {
     left: Vec<Mutex<VecDeque<KeyRange>>>,
+    /// All that is left is that of the first partition, of which everybody takes a range at a time.
+    is_backwards: bool,
 }
 
 impl Deal {
-    /// Nothing is done yet. The ranges of a partition are what can be taken at once.
-    pub(super) fn new(partitions: &[Partition]) -> Self {
-        let left = |partition: &Partition| Mutex::new(partition.ranges.iter().cloned().collect());
-        Self { left: partitions.iter().map(left).collect() }
+    /// Nothing is done yet.
+    pub(super) fn new(work: &Work) -> Self {
+        let Work { partitions, is_backwards } = work;
+        let left = match is_backwards {
+            true => {
+                let ranges = partitions.iter().flat_map(|partition| &partition.ranges);
+                vec![Mutex::new(ranges.rev().cloned().collect())]
+            }
+            false => {
+                let left = |partition: &Partition| Mutex::new(partition.ranges.iter().cloned().collect());
+                partitions.iter().map(left).collect()
+            }
+        };
+        Self { left, is_backwards: *is_backwards }
     }
 
     /// What a partition reads next, sorted; `None` if nothing is left of any. Its own ranges are taken in their order.
     pub(super) fn take(&self, partition: usize) -> Option<Vec<KeyRange>> {
+        if self.is_backwards {
+            return self.left[0].lock().pop_front().map(|range| vec![range]);
+        }
         let taken = take_first(&mut self.left[partition].lock());
         if !taken.is_empty() {
             return Some(joined(taken));

@@ -19,7 +19,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr, RangePartitioning,
@@ -36,6 +36,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::stream;
 
 use super::aligned;
+use super::deal::{Deal, Work};
 use super::facts::{TableFacts, share};
 use super::filter::Filter;
 use super::partition::{self, Partition};
@@ -88,6 +89,8 @@ pub(crate) struct BasaltScan {
     segments: usize,
     /// The partitions share their work: the number of their deal among those of the context.
     deal: Option<usize>,
+    /// It is wanted to begin with the rows at the end of the key, where its partitions share their work.
+    is_backwards: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -95,9 +98,14 @@ pub(crate) struct BasaltScan {
 impl BasaltScan {
     pub(super) fn try_new(spec: Spec) -> std::result::Result<Self, basalt_store::Error> {
         let (mut partitions, segments) = cut(&spec, 1)?;
-        let ordering = key_ordering(table_schema(&spec.descriptor), &spec.columns);
+        let schema = table_schema(&spec.descriptor);
+        let fixed = fixed_parts(schema, &spec.conditions);
+        let ordering = key_ordering(schema, &spec.columns, &vec![false; fixed.len()]);
         let partitioning = partitioning(&spec, &mut partitions, ordering.as_deref());
-        let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), ordering);
+        let among_fixed =
+            fixed.contains(&true).then(|| key_ordering(schema, &spec.columns, &fixed)).flatten();
+        let orderings = ordering.into_iter().chain(among_fixed);
+        let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), orderings);
         let properties = plan_properties(equivalences, partitioning);
         Ok(Self {
             spec: Arc::new(spec),
@@ -105,6 +113,7 @@ impl BasaltScan {
             partitions,
             segments,
             deal: None,
+            is_backwards: false,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -117,7 +126,10 @@ impl BasaltScan {
         if self.partitions.len() < 2 || spec.limit.is_some() || spec.skip > 0 {
             return None;
         }
-        let (partitions, segments) = cut(spec, PIECES).ok()?;
+        let (partitions, segments) = match self.is_backwards {
+            true => cut_backwards(spec, self.partitions.len()).ok()?,
+            false => cut(spec, PIECES).ok()?,
+        };
         let partitioning = Partitioning::UnknownPartitioning(partitions.len());
         let equivalences = EquivalenceProperties::new(Arc::clone(&spec.schema));
         Some(Self {
@@ -126,14 +138,55 @@ impl BasaltScan {
             partitions,
             segments,
             deal: Some(number),
+            is_backwards: self.is_backwards,
             properties: Arc::new(plan_properties(equivalences, partitioning)),
             metrics: self.metrics.clone(),
         })
     }
 
-    /// What each partition reads, or begins with.
-    pub(super) fn partitions(&self) -> &[Partition] {
-        &self.partitions
+    /// The same scan, which begins with the rows at the end of the key. `None` if that is not where the greatest values of this column are, or
+    /// the least if `descending` is false.
+    pub(super) fn backwards(&self, column: usize, descending: bool) -> Option<Self> {
+        let schema = table_schema(&self.spec.descriptor);
+        let ColumnRef::Key(part) = *self.spec.columns.get(column)? else { return None };
+        let is_opposite = (schema.key[part].order == SortOrder::Desc) != descending;
+        let is_leading = fixed_parts(schema, &self.spec.conditions)[..part].iter().all(|fixed| *fixed);
+        let is_of_ranges = matches!(self.spec.access.access, Access::Full | Access::Ranges(_));
+        if !is_opposite || !is_leading || !is_of_ranges || self.spec.limit.is_some() || self.spec.skip > 0 {
+            return None;
+        }
+        let mut scan = Self {
+            spec: Arc::clone(&self.spec),
+            hints: self.hints.clone(),
+            partitions: self.partitions.clone(),
+            segments: self.segments,
+            deal: None,
+            is_backwards: true,
+            properties: Arc::clone(&self.properties),
+            metrics: self.metrics.clone(),
+        };
+        if let [_] = self.partitions[..] {
+            // Nobody deals with others: it deals with itself.
+            (scan.partitions, scan.segments) = cut_backwards(&self.spec, 1).ok()?;
+            let equivalences = EquivalenceProperties::new(Arc::clone(&self.spec.schema));
+            scan.properties = Arc::new(plan_properties(equivalences, Partitioning::UnknownPartitioning(1)));
+        }
+        Some(scan)
+    }
+
+    /// True if it begins at the end of the key: it was dealt out, or has one partition.
+    fn reads_backwards(&self) -> bool {
+        self.is_backwards && (self.deal.is_some() || self.partitions.len() == 1)
+    }
+
+    /// How many partitions it has.
+    pub(super) fn partition_count(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// What there is to deal out.
+    pub(super) fn work(&self) -> Work {
+        Work { partitions: self.partitions.clone(), is_backwards: self.is_backwards }
     }
 
     /// The table that is read.
@@ -192,7 +245,10 @@ impl BasaltScan {
     /// Begins to read a partition.
     fn reader(&self, partition: usize, rows: Rows, context: &TaskContext) -> Result<Reader> {
         let counters = Counters::new(&self.metrics, partition);
-        let deal = self.deal.and_then(|number| Deals::of(context, number));
+        let deal = match self.deal {
+            Some(number) => Deals::of(context, number),
+            None => self.reads_backwards().then(|| Arc::new(Deal::new(&self.work()))),
+        };
         let part = Part { of: self.partitions[partition].clone(), deal: deal.map(|deal| (deal, partition)) };
         Ok(Reader::open(&self.spec, self.hints.clone(), part, rows, counters)?)
     }
@@ -272,6 +328,9 @@ pub(super) fn table_schema(descriptor: &TableDescriptor) -> &TableSchema {
 /// Segments of a partition that shares its work, about: how finely others can help it.
 const PIECES: usize = 32;
 
+/// Segments, at most, that are looked at to find small ones at the end of the key.
+const PIECES_BACKWARDS: usize = 4_096;
+
 fn plan_properties(equivalences: EquivalenceProperties, partitioning: Partitioning) -> PlanProperties {
     PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
         .with_scheduling_type(SchedulingType::Cooperative)
@@ -295,6 +354,22 @@ fn cut(spec: &Spec, pieces: usize) -> std::result::Result<(Vec<Partition>, usize
     Ok((partitions, count))
 }
 
+/// The same, of segments that are small at the end of the key.
+fn cut_backwards(
+    spec: &Spec,
+    count: usize,
+) -> std::result::Result<(Vec<Partition>, usize), basalt_store::Error> {
+    let everything = [KeyRange::all()];
+    let ranges = match &spec.access.access {
+        Access::Ranges(ranges) => ranges,
+        _ => &everything[..],
+    };
+    let segments = spec.snapshot.segments(spec.id, ranges, PIECES_BACKWARDS)?;
+    let segments = partition::finer_at_the_end(segments);
+    let all = segments.len();
+    Ok((partition::group(segments, count), all))
+}
+
 /// How the rows lie in the partitions, which are cut anew for it where that says more.
 fn partitioning(
     spec: &Spec,
@@ -311,10 +386,37 @@ fn partitioning(
     Partitioning::UnknownPartitioning(partitions.len())
 }
 
-/// The order of the rows of a partition: the leading key columns, as far as they are read.
-fn key_ordering(schema: &TableSchema, columns: &[ColumnRef]) -> Option<Vec<PhysicalSortExpr>> {
+/// Which columns of the key have one value in all rows that are read.
+fn fixed_parts(schema: &TableSchema, conditions: &[Expr]) -> Vec<bool> {
+    let mut fixed = vec![false; schema.key.len()];
+    for condition in conditions {
+        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { continue };
+        let column = match (&**left, &**right) {
+            (Expr::Column(column), Expr::Literal(..)) | (Expr::Literal(..), Expr::Column(column)) => column,
+            _ => continue,
+        };
+        if let Ok(ColumnRef::Key(part)) = schema.find(None, &column.name) {
+            use SqlType::{Double, Float, UnsignedDouble, UnsignedFloat};
+            // 0.0 and -0.0 are two values of a key.
+            let is_float =
+                matches!(schema.key[part].sql_type, Float | Double | UnsignedFloat | UnsignedDouble);
+            fixed[part] |= !is_float;
+        }
+    }
+    fixed
+}
+
+/// The order of the rows of a partition: the leading key columns, as far as they are read, without those of one value.
+fn key_ordering(
+    schema: &TableSchema,
+    columns: &[ColumnRef],
+    fixed: &[bool],
+) -> Option<Vec<PhysicalSortExpr>> {
     let mut ordering = vec![];
     for (index, key) in schema.key.iter().enumerate() {
+        if fixed[index] {
+            continue;
+        }
         let Some(at) = columns.iter().position(|column| *column == ColumnRef::Key(index)) else { break };
         if matches!(key.sql_type, SqlType::Array(_)) {
             break;
@@ -348,6 +450,9 @@ impl DisplayAs for BasaltScan {
         }
         if !matches!(spec.access.access, Access::Nothing | Access::Points(_)) {
             write!(f, ", segments={}", self.segments)?;
+        }
+        if self.reads_backwards() {
+            f.write_str(", backwards")?;
         }
         if let Some(filter) = &spec.filter {
             write!(f, ", filter={filter}")?;
@@ -421,6 +526,7 @@ impl ExecutionPlan for BasaltScan {
             partitions: self.partitions.clone(),
             segments: self.segments,
             deal: self.deal,
+            is_backwards: self.is_backwards,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
         })))

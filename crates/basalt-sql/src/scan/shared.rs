@@ -26,8 +26,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::BasaltScan;
-use super::deal::Deal;
-use super::partition::Partition;
+use super::deal::{Deal, Work};
 
 /// Lets the partitions of scans share their work where nobody can tell.
 #[derive(Debug)]
@@ -58,7 +57,7 @@ impl PhysicalOptimizerRule for ScansShareWork {
 /// True if a scan below has partitions that could help each other.
 fn has_several_partitions(plan: &dyn ExecutionPlan) -> bool {
     match plan.downcast_ref::<BasaltScan>() {
-        Some(scan) => scan.partitions().len() > 1,
+        Some(scan) => scan.partition_count() > 1,
         None => plan.children().into_iter().any(|child| has_several_partitions(child.as_ref())),
     }
 }
@@ -98,14 +97,14 @@ fn throws_together(plan: &dyn ExecutionPlan) -> bool {
 fn shared(
     plan: &Arc<dyn ExecutionPlan>,
     needs: Needs,
-    scans: &mut Vec<Vec<Partition>>,
+    scans: &mut Vec<Work>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<BasaltScan>() {
         if needs.order || needs.partitions {
             return Ok(None);
         }
         let dealt = scan.dealt(scans.len());
-        scans.extend(dealt.iter().map(|scan| scan.partitions().to_vec()));
+        scans.extend(dealt.iter().map(BasaltScan::work));
         return Ok(dealt.map(|scan| Arc::new(scan) as _));
     }
     let mut own = vec![];
@@ -144,7 +143,7 @@ impl Deals {
 #[derive(Debug)]
 struct SharedWork {
     input: Arc<dyn ExecutionPlan>,
-    scans: Arc<[Vec<Partition>]>,
+    scans: Arc<[Work]>,
 }
 
 impl DisplayAs for SharedWork {
@@ -192,7 +191,7 @@ impl ExecutionPlan for SharedWork {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let deals = self.scans.iter().map(|partitions| Arc::new(Deal::new(partitions))).collect();
+        let deals = self.scans.iter().map(|work| Arc::new(Deal::new(work))).collect();
         let config = context.session_config().clone().with_extension(Arc::new(Deals(deals)));
         // Functions are looked up by name where plans are made, not where they run.
         let dealing = TaskContext::new(

@@ -12,7 +12,7 @@ fn deal(sizes: &[usize]) -> (Deal, Vec<KeyRange>) {
         Partition { ranges, bytes: 0 }
     };
     let partitions: Vec<_> = sizes.iter().map(&mut partition).collect();
-    (Deal::new(&partitions), all)
+    (Deal::new(&Work { partitions, is_backwards: false }), all)
 }
 
 fn row(number: usize) -> KeyRange {
@@ -73,4 +73,13 @@ fn every_range_is_read_once_however_fast_the_partitions_are() {
         read.sort_unstable();
         assert_eq!(read, rows(&all), "seed {seed}");
     }
+}
+
+#[test]
+fn backwards_everybody_takes_the_last_range_that_is_left() {
+    let partition = |rows: std::ops::Range<usize>| Partition { ranges: rows.map(row).collect(), bytes: 0 };
+    let deal = Deal::new(&Work { partitions: vec![partition(0..3), partition(3..8)], is_backwards: true });
+    let taken: Vec<_> = (0..8).map(|turn| rows(&deal.take(turn % 2).unwrap())).collect();
+    assert_eq!(taken.concat(), (0..8).rev().collect::<Vec<_>>());
+    assert_eq!((deal.take(0), deal.take(1)), (None, None));
 }
