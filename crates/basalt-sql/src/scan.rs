@@ -5,7 +5,7 @@
 //! [`BasaltScan`]: filters become an access by [`crate::keys`], the accessed ranges are cut into segments of about
 //! equal size along the block index of the files, and contiguous segments become the partitions. So every
 //! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing. Where nobody needs that order,
-//! partitions that are done help the others.
+//! partitions that are done help the others, and a limit on the last rows of the key has the scan begin there ([`backwards`]).
 
 mod aligned;
 mod backwards;
