@@ -13,11 +13,12 @@ use basalt_store::read::Condition;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::predicate::{Compiled, compile};
@@ -58,6 +59,18 @@ impl Filter {
         Ok(Some(Self { condition, more, columns: columns.len(), compiled }))
     }
 
+    /// The same, for a scan of `to` in place of `from`.
+    pub(super) fn of_columns(&self, from: &[ColumnRef], to: &[ColumnRef]) -> Result<Self> {
+        let before = [from, &self.more].concat();
+        let mut named: Vec<usize> = collect_columns(&self.condition).iter().map(Column::index).collect();
+        named.sort_unstable();
+        let more: Vec<ColumnRef> =
+            named.into_iter().map(|index| before[index]).filter(|column| !to.contains(column)).collect();
+        let after = [to, &more].concat();
+        let condition = moved(&self.condition, &before, &after)?;
+        Ok(Self { condition, more, columns: to.len(), compiled: self.compiled.clone() })
+    }
+
     /// True if the files say that every row of the table satisfies the condition.
     pub(super) fn holds_always(&self, snapshot: &Snapshot, id: TableId, table: &TableSchema) -> bool {
         let Compiled { predicate, is_exact } = &self.compiled;
@@ -79,6 +92,22 @@ impl fmt::Display for Filter {
     }
 }
 
+/// An expression on the columns `from` as one on the columns `to`, which have all that it names.
+pub(super) fn moved(
+    expr: &Arc<dyn PhysicalExpr>,
+    from: &[ColumnRef],
+    to: &[ColumnRef],
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let moved = |expr: Arc<dyn PhysicalExpr>| {
+        let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
+        let Some(at) = to.iter().position(|other| *other == from[column.index()]) else {
+            return internal_err!("column {} is not among those that are read", column.name());
+        };
+        Ok(Transformed::yes(Arc::new(Column::new(column.name(), at)) as _))
+    };
+    Arc::clone(expr).transform_down(moved).data()
+}
+
 /// What the store is told of a scan's filter and of the hints that come while it runs.
 pub(super) fn condition(
     filter: Option<&Filter>,
@@ -95,6 +124,7 @@ pub(super) fn condition(
     let more = filter.map(|filter| filter.more.clone()).unwrap_or_default();
     let (columns, table) = (columns.to_vec(), Arc::clone(table));
     let mut hints = hints;
+    let grows = hints.iter().any(Hint::may_change);
     let mut current = None;
     let of_now = move || {
         let mut changed = false;
@@ -111,7 +141,7 @@ pub(super) fn condition(
             }
         }
     };
-    Some(Condition { predicate: Box::new(of_now), is_exact, columns: more })
+    Some(Condition { predicate: Box::new(of_now), grows, is_exact, columns: more })
 }
 
 /// A condition that grows stronger.
@@ -126,6 +156,10 @@ impl Hint {
         let tracking = DynamicFilterTracking::classify(&condition);
         let predicate = compile(&condition, columns, table).predicate;
         Self { condition, tracking, predicate }
+    }
+
+    fn may_change(&self) -> bool {
+        matches!(self.tracking, DynamicFilterTracking::Watching(_))
     }
 
     /// Takes over what is known now; true if that is more than before.

@@ -25,6 +25,13 @@ use crate::{Error, Result};
 
 /// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
 const LOAD_ROWS_MIN: usize = 8192;
+/// Vectors of a row group with few rows that pass, after which its columns are read in one go all the same.
+const LOAD_VECTORS_MIN: usize = 8;
+/// A vector has few rows that pass if it has fewer than one of so many.
+const FEW_PART: usize = 16;
+/// With a condition that grows, rows that pass go to the caller once the scan has looked at a part like this of the rows
+/// that it had looked at before.
+const GROWTH_PART: usize = 8;
 /// Rows after which a scan returns to its caller, though it found none that pass.
 const LOOKED_AT_MAX: usize = 1 << 20;
 
@@ -73,9 +80,11 @@ impl RowRequest {
 
 /// What the rows that a scan is to return satisfy, as far as the store can tell.
 pub struct Condition {
-    /// Asked at every row group, for a predicate that may grow stronger while the scan runs. Rows that do not satisfy
-    /// it are not wanted.
+    /// Asked at every row group, and at every vector if it [grows](Self::grows). Rows that do not satisfy it are not wanted.
     pub predicate: Box<dyn FnMut() -> Arc<Predicate> + Send>,
+    /// The predicate may grow stronger by what the scan returns: that is returned soon, and what the predicate may spare is not read in
+    /// advance.
+    pub grows: bool,
     /// True if all rows that satisfy the predicate are wanted. Else the caller looks at every row.
     pub is_exact: bool,
     /// Columns that the caller needs to look at a row, beyond the wanted ones.
@@ -122,6 +131,8 @@ pub struct RowScan {
     behind: Option<GroupRows>,
     /// Cells and rows since the caller asked for more.
     looked_at: usize,
+    /// All that were looked at before.
+    looked_at_before: usize,
     /// No cells are left.
     ended: bool,
     failed: bool,
@@ -129,14 +140,29 @@ pub struct RowScan {
 
 /// The condition in the terms of the row group in hand.
 struct Bound {
+    /// What was bound.
+    stated: Arc<Predicate>,
     predicate: BoundPredicate,
     verdict: Verdict,
     /// Rows that pass are wanted.
     is_exact: bool,
-    /// The wanted columns were read.
-    is_loaded: bool,
     /// Rows of the group that are asked for.
     rows: usize,
+    /// Vectors of the group with rows that pass.
+    vectors: usize,
+    /// The wanted columns were read.
+    is_loaded: bool,
+}
+
+impl Bound {
+    /// True if the wanted columns of the row group are to be read now, when `passing` rows of a vector pass.
+    fn loads(&mut self, passing: usize, grows: bool) -> bool {
+        self.vectors += 1;
+        let many = !grows && passing * FEW_PART >= VECTOR || self.vectors >= LOAD_VECTORS_MIN;
+        let loads = many && self.rows >= LOAD_ROWS_MIN && !self.is_loaded;
+        self.is_loaded |= loads;
+        loads
+    }
 }
 
 impl fmt::Debug for RowScan {
@@ -178,6 +204,7 @@ impl RowScan {
             runs: Vec::new().into_iter(),
             behind: None,
             looked_at: 0,
+            looked_at_before: 0,
             ended: false,
             failed: false,
         }
@@ -229,9 +256,20 @@ impl RowScan {
         Ok(true)
     }
 
+    /// True if the rows that wait may make the condition stronger.
+    fn should_return(&mut self) -> bool {
+        let rows_ready = self.decoder().rows_ready();
+        let step = (self.looked_at_before / GROWTH_PART).max(VECTOR);
+        rows_ready >= self.batch_rows || self.grows() && rows_ready > 0 && self.looked_at >= step
+    }
+
+    fn grows(&self) -> bool {
+        self.condition.as_ref().is_some_and(|condition| condition.grows)
+    }
+
     fn fill(&mut self) -> Result<()> {
-        self.looked_at = 0;
-        while !self.ended && self.decoder().rows_ready() < self.batch_rows && self.looked_at < LOOKED_AT_MAX {
+        self.looked_at_before += std::mem::take(&mut self.looked_at);
+        while !self.ended && self.looked_at < LOOKED_AT_MAX && !self.should_return() {
             if let Some(run) = self.runs.as_slice().first().cloned() {
                 if !self.turn(self.condition.is_none())? {
                     return Ok(());
@@ -276,8 +314,9 @@ impl RowScan {
     /// What the bounds say of a vector's rows. Those that cannot pass are left out.
     fn verdict(&mut self, rows: &GroupRows) -> Result<Verdict> {
         let explain = |error| rows.explain(error);
-        if let Some(begin) = rows.begins {
-            self.begin_group(&rows.group, begin.rows).map_err(explain)?;
+        match rows.begins {
+            Some(begin) => self.begin_group(&rows.group, begin.rows).map_err(explain)?,
+            None => self.follow_condition(&rows.group),
         }
         let bound = self.bound.as_ref().expect("the group has begun");
         let verdict = match bound.verdict {
@@ -346,14 +385,15 @@ impl RowScan {
             self.decoder().push_count(rows).map_err(|error| self.explain(error))?;
             return Ok(true);
         }
-        let first_of_group = match &mut self.bound {
-            Some(bound) => !std::mem::replace(&mut bound.is_loaded, true) && bound.rows >= LOAD_ROWS_MIN,
+        let grows = self.grows();
+        let loads = match &mut self.bound {
+            Some(bound) => bound.loads(wanted.count(), grows),
             None => begins.is_some_and(|begin| begin.rows >= LOAD_ROWS_MIN),
         };
-        if self.add_up(rows, &wanted, first_of_group)? {
+        if self.add_up(rows, &wanted, loads)? {
             return Ok(true);
         }
-        if first_of_group {
+        if loads {
             self.decoder().load(group).map_err(explain)?;
         }
         self.decoder().push_vector(group, *vector, &wanted).map_err(|error| match error {
@@ -365,7 +405,7 @@ impl RowScan {
 
     /// Adds up the rows of a vector that pass, or all of its row group if its head knows all of it; false if they have to be
     /// pushed.
-    fn add_up(&mut self, rows: &GroupRows, wanted: &Mask, first_of_group: bool) -> Result<bool> {
+    fn add_up(&mut self, rows: &GroupRows, wanted: &Mask, loads: bool) -> Result<bool> {
         if self.is_wide || self.decoder.totals().is_none() {
             return Ok(false);
         }
@@ -377,7 +417,7 @@ impl RowScan {
         if passes && is_whole && self.decoder.add_up_group(group).map_err(explain)? {
             added += self.cells.skip_group();
         } else {
-            if first_of_group {
+            if loads {
                 self.decoder.load(group).map_err(explain)?;
             }
             if !self.decoder.add_up(group, *vector, wanted).map_err(explain)? {
@@ -429,15 +469,33 @@ impl RowScan {
     /// Puts the condition in the terms of a row group, and reads what it needs of it.
     fn begin_group(&mut self, group: &ColumnarBlock, rows: usize) -> Result<(), basalt_hfile::Error> {
         let condition = self.condition.as_mut().expect("there is a condition");
-        let predicate = self.binder.bind(&(condition.predicate)(), group, &self.schema);
+        let stated = (condition.predicate)();
+        let predicate = self.binder.bind(&stated, group, &self.schema);
         let verdict = predicate.of_block(group);
         if verdict == Verdict::Some && rows >= LOAD_ROWS_MIN {
             let (columns, key) = predicate.columns();
             group.load(key, &columns)?;
         }
         let is_exact = condition.is_exact && predicate.is_exact();
-        self.bound = Some(Bound { predicate, verdict, is_exact, is_loaded: false, rows });
+        let (vectors, is_loaded) = (0, false);
+        self.bound = Some(Bound { stated, predicate, verdict, is_exact, rows, vectors, is_loaded });
         Ok(())
+    }
+
+    /// Takes over what the condition has become since the row group began.
+    fn follow_condition(&mut self, group: &ColumnarBlock) {
+        let (Some(condition), Some(bound)) = (&mut self.condition, &mut self.bound) else { return };
+        if !condition.grows {
+            return;
+        }
+        let stated = (condition.predicate)();
+        if Arc::ptr_eq(&stated, &bound.stated) {
+            return;
+        }
+        bound.predicate = self.binder.bind(&stated, group, &self.schema);
+        bound.verdict = bound.predicate.of_block(group);
+        bound.is_exact = condition.is_exact && bound.predicate.is_exact();
+        bound.stated = stated;
     }
 
     /// Leaves the row group, of which these rows are the first.

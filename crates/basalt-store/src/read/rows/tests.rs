@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+use std::ops::Bound as End;
 use std::path::Path;
+use std::sync::Mutex;
 
 use arrow::array::{Array, Int32Array, StringViewArray};
 use arrow::compute::concat_batches;
+use basalt_hfile::predicate::{Operand, ValueRange};
 use basalt_hfile::typed::{RowEncoder, arrow_schema};
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
 use basalt_model::table::DeleteRule;
@@ -198,11 +201,13 @@ fn filtered(
     schema: &TableSchema,
     ranges: Vec<KeyRange>,
     predicate: &Predicate,
+    grows: bool,
 ) -> RecordBatch {
     let declared = schema.declared_order();
     let known = Arc::new(predicate.clone());
     let condition = Condition {
         predicate: Box::new(move || Arc::clone(&known)),
+        grows,
         is_exact: true,
         columns: vec![declared[1], declared[3]],
     };
@@ -302,7 +307,8 @@ fn row_groups_and_cells_give_the_same_rows() {
                 for _ in 0..4 {
                     let predicate = predicates::any(&mut random, 3);
                     let wanted = predicates::filter(&predicate, &expected);
-                    let found = filtered(&database, table, &schema, ranges.clone(), &predicate);
+                    let found =
+                        filtered(&database, table, &schema, ranges.clone(), &predicate, random(2) == 0);
                     assert_eq!(found, wanted, "round {round}, {predicate:?}");
                 }
                 let skip = random(expected.num_rows() as u64 + 2);
@@ -311,6 +317,60 @@ fn row_groups_and_cells_give_the_same_rows() {
                 let rest = expected.slice(skip, expected.num_rows() - skip);
                 assert_eq!(scanned(&database, table, &schema, request, ranges), rest, "round {round}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_condition_that_grows_ends_a_scan_amid_a_row_group() {
+    let (database, table, schema) = columnar(false);
+    let mut out = WriteBatch::new();
+    for number in 0..20_000 {
+        let mut row = out.row(table, &key(number)).expect("the row is valid");
+        let (family, empty) = (schema.empty_family.as_bytes(), &schema.empty_qualifier);
+        row.put(family, empty, i64::MAX, b"x").expect("the cell is valid");
+        row.finish();
+    }
+    database.write(out, Durability::Sync).expect("memory does not fail");
+    database.flush(None).expect("memory does not fail");
+    for grows in [false, true] {
+        let declared = schema.declared_order();
+        let least = |value| {
+            let low = End::Included(Operand::Integer(value));
+            let wanted = vec![ValueRange { low, high: End::Unbounded }];
+            Arc::new(Predicate::Within(declared[0], wanted))
+        };
+        let stated = Arc::new(Mutex::new(least(5)));
+        let asked = Arc::clone(&stated);
+        let condition = Condition {
+            predicate: Box::new(move || Arc::clone(&asked.lock().expect("nobody panics"))),
+            grows,
+            is_exact: true,
+            columns: Vec::new(),
+        };
+        let request =
+            RowRequest { condition: Some(condition), ..RowRequest::of_columns(&declared[..1], 8192) };
+        let all = vec![KeyRange::all()];
+        let mut scan = database
+            .snapshot()
+            .rows(table, &Arc::new(schema.clone()), request, all)
+            .expect("the ranges are valid");
+        let counters = Arc::clone(scan.counters());
+        let mut keys = || {
+            let batch = scan.next()?.expect("the rows are sound").batch;
+            Some(ints(&batch, 0).into_iter().flatten().collect::<Vec<i32>>())
+        };
+        let first = keys().expect("there are rows");
+        *stated.lock().expect("nobody panics") = least(19_990);
+        let rest: Vec<i32> = std::iter::from_fn(keys).flatten().collect();
+        if grows {
+            assert_eq!(first, (5..VECTOR as i32).collect::<Vec<_>>());
+            assert_eq!(rest, (19_990..20_000).collect::<Vec<_>>());
+            assert_eq!(counters.rows_skipped.load(Relaxed), 5 + 19_990 - VECTOR as u64);
+        } else {
+            // It is asked again only where a row group begins, and there is one.
+            assert!(first.len() >= 8192, "{} rows", first.len());
+            assert_eq!(first.len() + rest.len(), 20_000 - 5);
         }
     }
 }
@@ -346,7 +406,6 @@ mod predicates {
     use arrow::array::{AsArray, BooleanArray};
     use arrow::compute::filter_record_batch;
     use arrow::datatypes::{Decimal128Type, Int32Type};
-    use basalt_hfile::predicate::{Operand, ValueRange};
     use basalt_model::types::Decimal;
 
     use super::*;
