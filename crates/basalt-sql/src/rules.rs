@@ -28,7 +28,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
-use crate::scan::{self, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan};
+use crate::scan::{self, ColumnsLate, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan};
 use above_totals::AboveTotals;
 use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
@@ -78,7 +78,9 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         *rule = Arc::new(FencedProjections(Arc::clone(rule)));
     }
     let hints = rules.iter().position(|rule| rule.name() == "FilterPushdown(Post)");
-    rules.insert(hints.unwrap_or(rules.len()), Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
+    let hints = hints.unwrap_or(rules.len());
+    rules.insert(hints, Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
+    rules.insert(hints + 1, Arc::new(ColumnsLate));
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
     rules.push(Arc::new(LastRowsFirst));

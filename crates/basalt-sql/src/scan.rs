@@ -5,7 +5,8 @@
 //! [`BasaltScan`]: filters become an access by [`crate::keys`], the accessed ranges are cut into segments of about
 //! equal size along the block index of the files, and contiguous segments become the partitions. So every
 //! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing. Where nobody needs that order,
-//! partitions that are done help the others, and a limit on the last rows of the key has the scan begin there ([`backwards`]).
+//! partitions that are done help the others, and a limit on the last rows of the key has the scan begin there ([`backwards`]). Columns that a sort with a limit does not look at are read of
+//! the rows that it leaves ([`late`]).
 
 mod aligned;
 mod backwards;
@@ -15,6 +16,7 @@ mod exec;
 mod facts;
 mod filter;
 mod index_only;
+mod late;
 mod lookup;
 mod offset;
 mod partition;
@@ -54,6 +56,7 @@ use choose::{Chosen, Wish};
 pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
 use filter::Filter;
+pub(crate) use late::ColumnsLate;
 pub(crate) use offset::OffsetInScan;
 pub(crate) use shared::ScansShareWork;
 pub(crate) use totals::TotalsInScan;

@@ -100,9 +100,8 @@ fn needs(rule: &str) -> Contents {
         "WindowTopN" | "LimitPushPastWindows" => Contents::WINDOWS,
         "LimitPushdown" | "offset_in_scan" => Contents::LIMITS,
         "LimitedDistinctAggregation" => Contents::LIMITS | Contents::AGGREGATES,
-        "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "first_rows_at_once" | "sort_rows" => {
-            Contents::SORTS
-        }
+        "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "first_rows_at_once" | "columns_late"
+        | "sort_rows" => Contents::SORTS,
         "last_rows_first" => Contents::SORTS | Contents::LIMITS,
         "LimitAggregation" => Contents::SORTS | Contents::AGGREGATES,
         "aggregate_statistics" => Contents::AGGREGATES | Contents::COUNTED,

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use basalt_hfile::typed::{Totals, Wanted};
+use basalt_hfile::typed::{Totals, Wanted, projected_schema};
 use basalt_model::schema::ColumnRef;
 use basalt_model::{KeyRange, SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
 use basalt_store::Snapshot;
@@ -42,6 +42,7 @@ use super::filter::Filter;
 use super::partition::{self, Partition};
 use super::reader::{Counters, Part, Reader, Rows, let_others_run};
 use super::shared::Deals;
+use crate::error::SqlError;
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
 
@@ -174,6 +175,32 @@ impl BasaltScan {
         Some(scan)
     }
 
+    /// The same scan of these columns, in place of its own; `None` if it takes any so many rows, or has hints already.
+    pub(super) fn of_columns(&self, columns: Vec<ColumnRef>) -> Result<Option<Self>> {
+        let Spec { limit: None, skip: 0, descriptor, filter, satisfied, .. } = &*self.spec else {
+            return Ok(None);
+        };
+        if !self.hints.is_empty() {
+            return Ok(None);
+        }
+        let of_columns = |filter: &Option<Filter>| {
+            filter.as_ref().map(|filter| filter.of_columns(&self.spec.columns, &columns)).transpose()
+        };
+        let spec = Spec {
+            schema: Arc::new(projected_schema(table_schema(descriptor), &columns)),
+            filter: of_columns(filter)?,
+            satisfied: of_columns(satisfied)?,
+            columns,
+            ..Spec::clone(&self.spec)
+        };
+        Ok(Some(Self::try_new(spec).map_err(SqlError::from)?))
+    }
+
+    /// What it is made of.
+    pub(super) fn spec(&self) -> &Arc<Spec> {
+        &self.spec
+    }
+
     /// True if it begins at the end of the key: it was dealt out, or has one partition.
     fn reads_backwards(&self) -> bool {
         self.is_backwards && (self.deal.is_some() || self.partitions.len() == 1)
@@ -218,7 +245,7 @@ impl BasaltScan {
     }
 
     /// Rows that the plan may count on, estimated.
-    fn rows_estimate(&self) -> usize {
+    pub(super) fn rows_estimate(&self) -> usize {
         let rows = match &self.spec.access.access {
             Access::Nothing => 0,
             Access::Points(keys) => keys.len(),
