@@ -34,7 +34,7 @@ use crate::functions::{
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
 use crate::plan::{ListsOfExists, UnknownInLists, UnknownMembership};
-use crate::rules::{self, DerivedTables, OneTable};
+use crate::rules::{self, DerivedTables, OneTable, OuterTypes};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -123,6 +123,7 @@ impl Engine {
                 Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(TypeCoercion::new()),
+                Arc::new(OuterTypes),
                 Arc::new(UnknownMembership),
                 Arc::new(UnknownInLists),
                 Arc::new(ListsOfExists),

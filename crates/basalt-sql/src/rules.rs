@@ -9,6 +9,7 @@ mod correlation;
 mod dependencies;
 mod gate;
 mod null_joins;
+mod outer_types;
 
 use std::sync::Arc;
 
@@ -35,6 +36,7 @@ pub(crate) use dependencies::DerivedTables;
 use dependencies::Forget;
 use gate::gated;
 use null_joins::NullJoins;
+pub(crate) use outer_types::OuterTypes;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
