@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use crate::error::SqlError;
 use crate::functions::{
     self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, ExactDivision,
-    PaddedKeys, PhoenixNumbers,
+    PaddedKeys, PhoenixNumbers, RoundedProducts,
 };
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
@@ -132,6 +132,7 @@ impl Engine {
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![
             Arc::new(CheckedArithmetic::new()),
             Arc::new(ExactDivision::new()),
+            Arc::new(RoundedProducts::new()),
             Arc::new(DateArithmetic::new()),
             Arc::new(Concatenation::new()),
             Arc::new(ArraySyntax::new()),

@@ -22,6 +22,7 @@ mod number_format;
 mod number_text;
 mod numbers;
 mod plain;
+mod product;
 mod rounding;
 mod text;
 mod unsigned;
@@ -54,6 +55,7 @@ pub(crate) use escaped::{FROM_ESCAPED, TO_ESCAPED};
 pub(crate) use exact::decimals;
 pub(crate) use instant::{iso, parse_instant};
 pub(crate) use numbers::PhoenixNumbers;
+pub(crate) use product::RoundedProducts;
 pub(crate) use text::Concatenation;
 pub(crate) use unsigned::NOT_NEGATIVE;
 

@@ -7,15 +7,17 @@
 mod above_totals;
 mod correlation;
 mod dependencies;
+mod empty_branches;
 mod gate;
 mod null_joins;
 mod outer_types;
+mod product_types;
 
 use std::sync::Arc;
 
 use basalt_sql_operators::{
-    AggregateNumbers, FencedFilters, FencedProjections, FirstRowsAtOnce, JoinsTakeTurns, NullableJoinFilters,
-    SortRows, UnorderedInputs,
+    AggregateNumbers, FencedFilters, FencedProjections, FirstRowsAtOnce, JoinsTakeTurns, KeptOrders,
+    NullableJoinFilters, SortRows, UnorderedInputs,
 };
 use chrono::{DateTime, Utc};
 use datafusion::common::Result;
@@ -34,9 +36,11 @@ use above_totals::AboveTotals;
 use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
 use dependencies::Forget;
+use empty_branches::EmptyBranches;
 use gate::gated;
 use null_joins::NullJoins;
 pub(crate) use outer_types::OuterTypes;
+use product_types::ProductTypes;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -45,8 +49,13 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     if let Some(at) = pushed {
         rules[at] = Arc::new(AboveTotals(Arc::clone(&rules[at])));
     }
-    for rule in rules.iter_mut().filter(|rule| rule.name() == "eliminate_cross_join") {
-        *rule = Arc::new(NullJoins(Arc::clone(rule)));
+    for rule in &mut rules {
+        match rule.name() {
+            "eliminate_cross_join" => *rule = Arc::new(NullJoins(Arc::clone(rule))),
+            "propagate_empty_relation" => *rule = Arc::new(EmptyBranches(Arc::clone(rule))),
+            "simplify_expressions" => *rule = Arc::new(ProductTypes(Arc::clone(rule))),
+            _ => (),
+        }
     }
     rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
     let joined = rules.iter().position(|rule| rule.name() == "decorrelate_predicate_subquery");
@@ -83,6 +92,8 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let hints = hints.unwrap_or(rules.len());
     rules.insert(hints, Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
     rules.insert(hints + 1, Arc::new(ColumnsLate));
+    let checked = rules.iter().position(|rule| rule.name() == "SanityCheckPlan");
+    rules.insert(checked.unwrap_or(rules.len()), Arc::new(KeptOrders));
     rules.push(Arc::new(NullableJoinFilters));
     rules.push(Arc::new(OffsetInScan));
     rules.push(Arc::new(LastRowsFirst));

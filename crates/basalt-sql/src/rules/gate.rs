@@ -94,9 +94,11 @@ impl BitOr for Contents {
 /// What a plan must have for a rule to change it; nothing of rules that are not named here.
 fn needs(rule: &str) -> Contents {
     match rule {
-        "join_selection" | "joins_take_turns" | "nullable_join_filters" | "HashJoinBuffering" => {
-            Contents::SEVERAL_INPUTS
-        }
+        "join_selection"
+        | "joins_take_turns"
+        | "kept_orders"
+        | "nullable_join_filters"
+        | "HashJoinBuffering" => Contents::SEVERAL_INPUTS,
         "WindowTopN" | "LimitPushPastWindows" => Contents::WINDOWS,
         "LimitPushdown" | "offset_in_scan" => Contents::LIMITS,
         "LimitedDistinctAggregation" => Contents::LIMITS | Contents::AGGREGATES,
