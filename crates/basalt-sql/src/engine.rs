@@ -33,7 +33,7 @@ use crate::functions::{
 };
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
-use crate::plan::{ListsOfExists, UnknownInLists, UnknownMembership};
+use crate::plan::{ListedSubqueries, ListsOfExists, SingleRows, UnknownInLists, UnknownMembership};
 use crate::rules::{self, DerivedTables, OneTable, OuterTypes};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
@@ -122,11 +122,13 @@ impl Engine {
                 Arc::new(PaddedKeys),
                 Arc::new(PhoenixNumbers),
                 Arc::new(ResolveGroupingFunction::new()),
+                Arc::new(SingleRows),
                 Arc::new(TypeCoercion::new()),
                 Arc::new(OuterTypes),
                 Arc::new(UnknownMembership),
                 Arc::new(UnknownInLists),
                 Arc::new(ListsOfExists),
+                Arc::new(ListedSubqueries),
             ])
             .build();
         let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![

@@ -11,6 +11,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::logical_expr::expr::Exists;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery, lit};
 use datafusion::optimizer::AnalyzerRule;
 
@@ -23,8 +24,14 @@ pub(crate) struct ListsOfExists;
 
 impl AnalyzerRule for ListsOfExists {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| plan.map_expressions(|expr| expr.transform_up(without_list)))
-            .data()
+        plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(expr.transform_up(without_list)?.update_data(|expr| name.restore(expr)))
+            })
+        })
+        .data()
     }
 
     fn name(&self) -> &str {
