@@ -43,6 +43,24 @@ SELECT * FROM lineitem ORDER BY l_extendedprice;
 -- answer: ordered l_extendedprice
 SELECT * FROM lineitem ORDER BY l_extendedprice;
 
+-- name: cheapest
+-- title: SELECT * ORDER BY l_extendedprice LIMIT 10
+-- run: demo
+-- answer: count
+SELECT * FROM lineitem ORDER BY l_extendedprice LIMIT 10;
+
+-- name: cheapest_of_a_kind
+-- title: the ten cheapest, then by their key
+-- run: reference
+-- answer: rows
+SELECT * FROM lineitem ORDER BY l_extendedprice, l_orderkey, l_linenumber LIMIT 10;
+
+-- name: latest
+-- title: SELECT * ORDER BY the key DESC LIMIT 10
+-- run: demo
+-- answer: rows
+SELECT * FROM lineitem ORDER BY l_orderkey DESC, l_linenumber DESC LIMIT 10;
+
 -- name: join_1k
 -- title: join with 1k keys
 -- run: demo
