@@ -25,10 +25,8 @@ use crate::{Error, Result};
 
 /// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
 const LOAD_ROWS_MIN: usize = 8192;
-/// Vectors of a row group with few rows that pass, after which its columns are read in one go all the same.
+/// Vectors of a row group with rows that pass, after which its columns are read in one go though the condition grows.
 const LOAD_VECTORS_MIN: usize = 8;
-/// A vector has few rows that pass if it has fewer than one of so many.
-const FEW_PART: usize = 16;
 /// With a condition that grows, rows that pass go to the caller once the scan has looked at a part like this of the rows
 /// that it had looked at before.
 const GROWTH_PART: usize = 8;
@@ -155,11 +153,11 @@ struct Bound {
 }
 
 impl Bound {
-    /// True if the wanted columns of the row group are to be read now, when `passing` rows of a vector pass.
-    fn loads(&mut self, passing: usize, grows: bool) -> bool {
+    /// True if the wanted columns of the row group are to be read now, when rows of one more vector pass.
+    fn loads(&mut self, grows: bool) -> bool {
         self.vectors += 1;
-        let many = !grows && passing * FEW_PART >= VECTOR || self.vectors >= LOAD_VECTORS_MIN;
-        let loads = many && self.rows >= LOAD_ROWS_MIN && !self.is_loaded;
+        let is_time = !grows || self.vectors >= LOAD_VECTORS_MIN;
+        let loads = is_time && self.rows >= LOAD_ROWS_MIN && !self.is_loaded;
         self.is_loaded |= loads;
         loads
     }
@@ -387,7 +385,7 @@ impl RowScan {
         }
         let grows = self.grows();
         let loads = match &mut self.bound {
-            Some(bound) => bound.loads(wanted.count(), grows),
+            Some(bound) => bound.loads(grows),
             None => begins.is_some_and(|begin| begin.rows >= LOAD_ROWS_MIN),
         };
         if self.add_up(rows, &wanted, loads)? {
