@@ -36,14 +36,16 @@ mod types;
 mod view;
 mod written;
 
+pub(crate) use change::NO_VALUE;
 pub(crate) use copy::{Copy, CopyFrom};
+pub(crate) use definition::{BAD_INCREMENT, BAD_MAX, BAD_MIN, BAD_START, NO_KEY_COLUMN};
 pub(crate) use dynamic::definitions as dynamic_columns;
 pub(crate) use fetch::{CursorAction, CursorStatement};
 pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
 pub(crate) use merge::{Merge, MergeAction, MergeClause};
 pub(crate) use offset::AFTER_KEY;
 pub(crate) use parameters::{bind, unbound};
-pub(crate) use prefix::{CURRENT_VALUE, NEXT_VALUE};
+pub(crate) use prefix::{BAD_COUNT, CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use statement::{
     Alter, AlterChange, Cascade, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name,
     OnDuplicate, OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
@@ -56,6 +58,7 @@ pub(crate) use written::{printable, quoted};
 use basalt_model::SqlType;
 use datafusion::sql::sqlparser::ast::{Expr, Query};
 use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_IDENTIFIER};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
@@ -101,6 +104,15 @@ impl Dialect for PhoenixDialect {
 
     fn supports_window_clause_named_window_reference(&self) -> bool {
         true
+    }
+
+    fn is_reserved_for_identifier(&self, word: Keyword) -> bool {
+        word == Keyword::NOT || RESERVED_FOR_IDENTIFIER.contains(&word)
+    }
+
+    /// `AS` lets any word be a name but FROM, before which the name was forgotten.
+    fn is_select_item_alias(&self, explicit: bool, word: &Keyword, parser: &mut Parser) -> bool {
+        if explicit { *word != Keyword::FROM } else { self.is_column_alias(word, parser) }
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
@@ -214,7 +226,7 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
 /// A query in which row values are written out (see [`rows`]).
 pub(crate) fn parse_query(parser: &mut Parser) -> Result<Box<Query>, ParserError> {
     let mut query = parser.parse_query()?;
-    offset::mark(&mut query);
+    offset::mark(&mut query)?;
     rows::expand(&mut *query)?;
     Ok(query)
 }

@@ -8,6 +8,7 @@
 
 pub(crate) mod code;
 mod nearest;
+mod syntax;
 mod translate;
 
 use std::error::Error;
@@ -154,11 +155,11 @@ impl SqlError {
     }
 
     pub(crate) fn from_parser(error: ParserError, sql: &str) -> Self {
-        translate::parser(error, sql)
+        syntax::parser(error, sql)
     }
 
     pub(crate) fn from_tokenizer(error: TokenizerError, sql: &str) -> Self {
-        translate::tokenizer(&error, sql)
+        syntax::tokenizer(&error, sql)
     }
 
     /// Translates an error of planning or running; names in it get the position they have in the text.

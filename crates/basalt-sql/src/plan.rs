@@ -8,6 +8,7 @@ mod aggregates;
 mod dynamic;
 mod existence;
 mod families;
+mod having;
 mod key_offset;
 mod labels;
 mod listed;
@@ -61,6 +62,7 @@ use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
 pub(crate) use existence::ListsOfExists;
 pub(crate) use families::resolve_expr as resolve_families;
+use having::Having;
 pub(crate) use labels::shown_schema;
 pub(crate) use listed::ListedSubqueries;
 pub(crate) use lists::UnknownInLists;
@@ -212,8 +214,9 @@ impl Planning {
         phrases::rewrite(&mut query)?;
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
+        let having = Having::of(&query, self);
         let plan = basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)))
-            .map_err(|error| self.error(error))?;
+            .map_err(|error| having.explain(self.error(error)))?;
         sequence::place(plan, self.engine.dealer(), &self.currents)
     }
 

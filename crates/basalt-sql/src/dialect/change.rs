@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use super::cursor::Cursor;
 use super::statement::{Delete, Name, OnDuplicate, Statement, Update, Upsert, UpsertColumn, UpsertSource};
 use super::types::parse_type;
-use super::{parse_expr, parse_query, rows};
+use super::{offset, parse_expr, parse_query, rows};
 
 /// What follows UPSERT (or INSERT).
 pub(super) fn parse_upsert(parser: &mut Parser) -> Result<Statement, ParserError> {
@@ -126,12 +126,22 @@ fn parse_rows(parser: &mut Parser) -> Result<Vec<Vec<Expr>>, ParserError> {
 
 pub(super) fn parse_row(parser: &mut Parser) -> Result<Vec<Expr>, ParserError> {
     parser.expect_symbol("(")?;
-    let mut row = vec![parse_expr(parser)?];
+    let mut row = vec![parse_value(parser)?];
     while parser.accept_symbol(",") {
-        row.push(parse_expr(parser)?);
+        row.push(parse_value(parser)?);
     }
     parser.expect_symbol(")")?;
     Ok(row)
+}
+
+/// What is no value of VALUES, DEFAULT among it.
+pub(crate) const NO_VALUE: &str = "a value (a column that is not listed gets its default)";
+
+fn parse_value(parser: &mut Parser) -> Result<Expr, ParserError> {
+    if parser.at("DEFAULT") || parser.at_symbol(")") || parser.at_symbol(",") {
+        return parser.expected(NO_VALUE, parser.peek_token());
+    }
+    parse_expr(parser)
 }
 
 /// What follows DELETE.
@@ -144,6 +154,7 @@ pub(super) fn parse_delete(parser: &mut Parser) -> Result<Statement, ParserError
         order_by = parser.parse_comma_separated(Parser::parse_order_by_expr)?;
     }
     let limit = if parser.accept("LIMIT") { Some(parse_expr(parser)?) } else { None };
+    limit.as_ref().map_or(Ok(()), offset::check_number)?;
     let returning = parse_returning(parser)?;
     Ok(Statement::Delete(Box::new(Delete { table, filter, order_by, limit, returning })))
 }

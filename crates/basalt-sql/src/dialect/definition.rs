@@ -103,6 +103,9 @@ pub(super) fn parse_columns(parser: &mut Parser) -> Result<(Vec<ColumnDef>, Opti
     Ok((columns, primary_key))
 }
 
+/// What is no name in PRIMARY KEY (..).
+pub(crate) const NO_KEY_COLUMN: &str = "a column of the key";
+
 fn parse_constraint(parser: &mut Parser, columns: &mut [ColumnDef]) -> Result<KeyDef, ParserError> {
     if parser.accept("CONSTRAINT") && !parser.at("PRIMARY") {
         parser.name_part()?;
@@ -112,6 +115,9 @@ fn parse_constraint(parser: &mut Parser, columns: &mut [ColumnDef]) -> Result<Ke
     parser.expect_symbol("(")?;
     let mut key = vec![];
     loop {
+        if parser.at_symbol(")") {
+            return parser.expected(NO_KEY_COLUMN, parser.peek_token());
+        }
         let name = parser.name_part()?;
         let order = parse_sort_order(parser);
         if parser.at("ROW_TIMESTAMP") {
@@ -204,6 +210,18 @@ pub(super) fn parse_splits(parser: &mut Parser) -> Result<Vec<Expr>, ParserError
     Ok(splits)
 }
 
+/// What START WITH takes, and the others.
+pub(crate) const BAD_START: &str = "a whole number of at most 64 bits behind START WITH";
+pub(crate) const BAD_INCREMENT: &str = "a whole number of at most 64 bits behind INCREMENT BY";
+pub(crate) const BAD_MIN: &str = "a whole number of at most 64 bits behind MINVALUE";
+pub(crate) const BAD_MAX: &str = "a whole number of at most 64 bits behind MAXVALUE";
+
+/// A whole number, or an error that expects `what`.
+fn parse_number(parser: &mut Parser, what: &str) -> Result<i64, ParserError> {
+    let start = parser.peek_token();
+    parser.signed_integer().or_else(|_| parser.expected(what, start))
+}
+
 fn parse_create_sequence(parser: &mut Parser) -> Result<Statement, ParserError> {
     let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
     let name = Name::parse(parser)?;
@@ -220,14 +238,14 @@ fn parse_create_sequence(parser: &mut Parser) -> Result<Statement, ParserError> 
     loop {
         if parser.accept("START") {
             parser.accept("WITH");
-            sequence.start = Some(parser.signed_integer()?);
+            sequence.start = Some(parse_number(parser, BAD_START)?);
         } else if parser.accept("INCREMENT") {
             parser.accept("BY");
-            sequence.increment = Some(parser.signed_integer()?);
+            sequence.increment = Some(parse_number(parser, BAD_INCREMENT)?);
         } else if parser.accept("MINVALUE") {
-            sequence.min = Some(parser.signed_integer()?);
+            sequence.min = Some(parse_number(parser, BAD_MIN)?);
         } else if parser.accept("MAXVALUE") {
-            sequence.max = Some(parser.signed_integer()?);
+            sequence.max = Some(parse_number(parser, BAD_MAX)?);
         } else if parser.accept("CYCLE") {
             sequence.cycle = true;
         } else if parser.accept("CACHE") {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hook into sqlparser's expressions: FLOOR and CEIL are plain calls, and `NEXT VALUE FOR s`, `NEXT n VALUES FOR s`, `CURRENT VALUE FOR s`
+//! The hook into sqlparser's expressions: FLOOR and CEIL are plain calls, CAST never is one, and `NEXT VALUE FOR s`, `NEXT n VALUES FOR s`, `CURRENT VALUE FOR s`
 //! become calls of two functions that no user can name, with (schema, name, n) as literals. What they mean is
 //! decided on the plan, see [`crate::sequence`].
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, Value,
+    CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, Value,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -18,6 +18,9 @@ pub(crate) const NEXT_VALUE: &str = "$next_value";
 /// Name of the call that stands for CURRENT VALUE FOR.
 pub(crate) const CURRENT_VALUE: &str = "$current_value";
 
+/// What n of NEXT n VALUES FOR is not.
+pub(crate) const BAD_COUNT: &str = "a number of values from 1 to 4294967295";
+
 /// Takes what sqlparser would not, and literals, which it would only take after trying to read a type name.
 pub(super) fn parse(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     match &parser.peek_token_ref().token {
@@ -27,6 +30,7 @@ pub(super) fn parse(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
             "CURRENT" => {}
             // sqlparser knows forms of its own of these two, and not the arguments that Phoenix has.
             "FLOOR" | "CEIL" => return rounding_call(parser),
+            "CAST" => return cast(parser),
             _ => return None,
         },
         _ => return None,
@@ -53,12 +57,19 @@ fn rounding_call(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     Some(parser.parse_function(name))
 }
 
+/// sqlparser would take a CAST that it cannot read for the call of a function.
+fn cast(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    let [_, Token::LParen] = parser.peek_tokens::<2>() else { return None };
+    parser.advance_token();
+    Some(parser.parse_cast_expr(CastKind::Cast))
+}
+
 fn next_values(parser: &mut Parser, count: &str) -> Result<Expr, ParserError> {
     parser.advance_token();
     let number = parser.next_token();
     let count = match count.parse::<u32>() {
         Ok(count) if count > 0 => count,
-        _ => return parser.expected("a number of values from 1 to 4294967295", number),
+        _ => return parser.expected(BAD_COUNT, number),
     };
     parser.expect("VALUES")?;
     parser.expect("FOR")?;

@@ -90,6 +90,8 @@ fn hints_are_kept() {
 
 #[test]
 fn what_follows_a_statement_is_an_error() {
-    let error = parse("select 1 from t t2 t3").expect_err("two aliases");
-    assert_eq!(error.code().map(|code| code.number), Some(602));
+    let number = |sql: &str| parse(sql).expect_err(sql).code().map(|code| code.number);
+    assert_eq!(number("select 1 from t t2 t3"), Some(603), "one word too many");
+    assert_eq!(number("select 1 from t t2 t3 where"), Some(602), "another clause");
+    assert_eq!(number("select 1 from t where a = E'b'"), Some(201), "a literal of a type that is not there");
 }

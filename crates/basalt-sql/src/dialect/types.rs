@@ -66,9 +66,9 @@ pub(crate) const BAD_PRECISION: &str = "a precision of 1 to 38 and a scale of 0 
 
 /// A type with its arguments.
 pub(super) fn parse_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
-    let start = parser.peek_token();
-    let word = parser.name_part()?;
-    let sql_type = match named(&word) {
+    let start = parser.next_token();
+    let named = if let Token::Word(word) = &start.token { named(&word.value) } else { None };
+    let sql_type = match named {
         None => return parser.expected(NO_TYPE, start),
         Some(Named::Plain(sql_type)) => sql_type,
         Some(Named::Double) => {

@@ -132,6 +132,16 @@ codes! {
     SEQUENCE_EXISTS = 1200, "42Z00";
     /// No such sequence.
     SEQUENCE_NOT_FOUND = 1201, "42Z01";
+    /// START WITH something else than a whole number.
+    SEQUENCE_START = 1202, "42Z02";
+    /// INCREMENT BY something else than a whole number.
+    SEQUENCE_INCREMENT = 1203, "42Z03";
+    /// MINVALUE that is no whole number.
+    SEQUENCE_MIN = 1208, "42Z08";
+    /// MAXVALUE that is no whole number.
+    SEQUENCE_MAX = 1209, "42Z09";
+    /// NEXT n VALUES FOR with an n that is no number above 0.
+    SEQUENCE_COUNT = 1215, "42Z15";
     /// NEXT VALUE where it has no meaning.
     SEQUENCE_PLACE = 1205, "42Z05";
     /// CURRENT VALUE before NEXT VALUE.

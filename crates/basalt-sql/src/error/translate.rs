@@ -1,112 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From the errors of sqlparser, DataFusion, Arrow and the store to [`SqlError`].
+//! From the errors of DataFusion, Arrow and the store to [`SqlError`].
 
 use std::error::Error;
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
-use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
 use super::code::PhoenixCode;
-use super::{ErrorKind, Position, SqlError, code, nearest};
-use crate::dialect::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE, NO_WILDCARD, TokenMap};
+use super::{ErrorKind, Position, SqlError, code, nearest, syntax};
+use crate::dialect::TokenMap;
 
-/// sqlparser puts the position into the text: `Expected: x, found: y at Line: 1, Column: 5`.
-pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
-    let text = match error {
-        ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
-        ParserError::RecursionLimitExceeded => {
-            return SqlError::coded(code::PARSER_ERROR, "the statement is nested too deeply");
-        }
-    };
-    let (message, position) = split_position(&text);
-    let message = readable_expectation(message);
-    let expects = |what: &str| message.starts_with(&format!("expected {what}, found"));
-    let code = if let Some(expected) = message.strip_suffix(", found the end of the statement") {
-        ended_early(expected.strip_prefix("expected ").unwrap_or(expected), sql)
-    } else if expects(NO_WILDCARD) {
-        code::MISMATCHED_TOKEN
-    } else if expects(NO_TYPE) {
-        code::ILLEGAL_DATA
-    } else if expects(NO_LENGTH) {
-        code::MISSING_LENGTH
-    } else if expects(BAD_LENGTH) {
-        code::NONPOSITIVE_LENGTH
-    } else if expects(BAD_PRECISION) {
-        code::DECIMAL_PRECISION
-    } else if message == "expected the end of the statement, found )" {
-        code::UNWANTED_TOKEN
-    } else if ["the end of the statement", ")", "=", "INTO"].into_iter().any(expects) {
-        code::MISSING_TOKEN
-    } else {
-        code::PARSER_ERROR
-    };
-    SqlError::coded(code, message).at(position.or_else(|| Some(end_of(sql))))
-}
-
-/// What Phoenix's parser says of a statement that ends too early depends on what it ends with.
-fn ended_early(expected: &str, sql: &str) -> PhoenixCode {
-    let last = sql.split_whitespace().next_back().unwrap_or_default().to_uppercase();
-    match last.as_str() {
-        "SELECT" | "LIMIT" | "OFFSET" => code::PARSER_ERROR,
-        _ if matches!(expected, "identifier" | "a name") => code::PARSER_ERROR,
-        "=" | "<>" | "!=" | "<" | "<=" | ">" | ">=" | "LIKE" | "ILIKE" | "IN" | "IS" | "NOT" => {
-            code::MISSING_TOKEN
-        }
-        _ if expected == "AND" => code::MISSING_TOKEN,
-        _ => code::MISMATCHED_TOKEN,
-    }
-}
-
-pub(super) fn tokenizer(error: &TokenizerError, sql: &str) -> SqlError {
-    let position = Position { line: error.location.line as usize, column: error.location.column as usize };
-    let position = if position.line == 0 { end_of(sql) } else { position };
-    let message = match error.message.as_str() {
-        text if text.starts_with("Unterminated string") => "the text literal is not closed by '".to_owned(),
-        text if text.starts_with("Unexpected EOF while in a multi-line comment") => {
-            "the comment is not closed by */".to_owned()
-        }
-        text if text.starts_with("Expected close delimiter") => {
-            "the quoted name is not closed by \"".to_owned()
-        }
-        text => lower_first(text),
-    };
-    SqlError::coded(code::PARSER_ERROR, message).at(Some(position))
-}
-
-fn split_position(text: &str) -> (&str, Option<Position>) {
-    let Some((message, place)) = text.rsplit_once(" at Line: ") else { return (text, None) };
-    let position = place.split_once(", Column: ").and_then(|(line, column)| {
-        Some(Position { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
-    });
-    match position {
-        Some(position) => (message, (position.line > 0).then_some(position)),
-        None => (text, None),
-    }
-}
-
-fn readable_expectation(message: &str) -> String {
-    let message = match message.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
-        Some((expected, found)) => format!("expected {expected}, found {found}"),
-        None => lower_first(message),
-    };
-    message
-        .replace("found EOF", "found the end of the statement")
-        .replace("end of statement", "the end of the statement")
-        .replace("the the ", "the ")
-}
-
-/// Position behind the last character.
-fn end_of(sql: &str) -> Position {
-    let trimmed = sql.trim_end();
-    let line = trimmed.matches('\n').count() + 1;
-    let column = trimmed.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-    Position { line, column }
-}
-
-fn lower_first(text: &str) -> String {
+pub(super) fn lower_first(text: &str) -> String {
     let text = text.trim().trim_end_matches(['.', '!']);
     let mut chars = text.chars();
     match chars.next() {
@@ -178,7 +83,7 @@ pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
         }
         DataFusionError::SchemaError(inner, _) => schema(&inner, tokens),
         DataFusionError::ArrowError(inner, _) => arrow(*inner, tokens),
-        DataFusionError::SQL(inner, _) => parser(*inner, ""),
+        DataFusionError::SQL(inner, _) => syntax::parser(*inner, ""),
         DataFusionError::IoError(inner) => {
             SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner)
         }
@@ -372,8 +277,15 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         .suggest(meant.map(|meant| meant.to_uppercase()))
         .at(tokens.find(name));
     }
-    if let Some(refused) = refused_arguments(&text) {
+    if let Some(refused) = refused_arguments(&text).or_else(|| not_grouped(&text, tokens)) {
         return refused;
+    }
+    if let Some(found) = between(&text, "Cannot access field at argument 1: type ", " is not Struct") {
+        let message = format!(
+            "a table, an alias or a column family stands before a dot, not a column of type {}",
+            readable_types(found)
+        );
+        return SqlError::coded(code::FAMILY_NOT_FOUND, message);
     }
     if text.contains("Divide by zero") || text.contains("division by zero") {
         return SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero");
@@ -387,11 +299,10 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
 
 /// The code of an error that is only text.
 fn code_of(text: &str) -> Option<PhoenixCode> {
-    const CODES: [(&str, PhoenixCode); 19] = [
+    const CODES: [(&str, PhoenixCode); 18] = [
         ("Aggregate functions are not allowed in the WHERE", code::AGGREGATE_IN_WHERE),
         ("HAVING clause references", code::ONLY_AGGREGATE_IN_HAVING),
         ("must appear in the GROUP BY clause", code::NOT_GROUPED),
-        ("must be in GROUP BY", code::NOT_GROUPED),
         ("is too large to store in a", code::DATA_EXCEEDS_CAPACITY),
         ("For SELECT DISTINCT, ORDER BY expressions", code::ORDER_NOT_SELECTED),
         ("UNION queries have different number of columns", code::UNION_COLUMN_COUNT),
@@ -415,6 +326,17 @@ fn code_of(text: &str) -> Option<PhoenixCode> {
         return Some(code::ILLEGAL_DATA);
     }
     CODES.iter().find(|(part, _)| text.contains(part)).map(|(_, code)| *code)
+}
+
+/// A column that is neither grouped nor aggregated, and where it is.
+fn not_grouped(text: &str, tokens: &TokenMap) -> Option<SqlError> {
+    let place = between(text, "olumn in ", " must be in GROUP BY or an aggregate function: ")?;
+    let column =
+        between(text, "While expanding wildcard, column \"", "\" must appear in the GROUP BY clause")?;
+    let place = if place == "SELECT" { "the select list" } else { place };
+    let name = column.rsplit('.').next().unwrap_or(column);
+    let message = format!("column {column} in {place} must be in GROUP BY or in an aggregate function");
+    Some(SqlError::coded(code::NOT_GROUPED, message).at(tokens.find(name)))
 }
 
 /// Functions that were given what they do not take: the planner lists every type that they would take, and calls them by names of its own.
