@@ -26,7 +26,7 @@ help:
 	@echo 'make test-spark pyspark reads a table of it (needs a JDK, Maven, Python 3, and about 450 MB from PyPI)'
 	@echo 'make lint       formatting, clippy and `cargo xtask tidy`'
 	@echo 'make fmt        format the sources'
-	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md (needs Python 3)'
+	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md; SF=10 LEAVE_OUT=sort for ten times the rows without the sort that takes minutes (needs Python 3)'
 	@echo 'make bench-tpch DuckDB and Basalt over the 22 queries of TPC-H -> docs/benchmarks/tpch.md (needs Python 3)'
 	@echo 'make bench-phoenix HBase with Phoenix and Basalt asked the same -> docs/benchmarks/phoenix.md (needs a JDK, Maven, Python 3)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
@@ -85,9 +85,10 @@ lint: toolchain
 fmt: toolchain
 	$(CARGO) fmt --all
 
+LEAVE_OUT ?=
 bench: build $(PYTHON)
 	$(PYTHON) tests/reference/compare.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
-	    --out docs/benchmarks/main-job.md
+	    --leave-out $(LEAVE_OUT) --out docs/benchmarks/main-job$(if $(filter-out 1,$(SF)),-sf$(SF)).md
 
 KEYS_MAX ?= 24
 bench-join: build $(PYTHON)

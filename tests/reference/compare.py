@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times DuckDB and Basalt side by side: same data, same questions, same machine, same number of threads.
 
-    make bench            (or: python3 tests/reference/compare.py --basalt PATH [--sf 1] [--out FILE])
+    make bench            (or: python3 tests/reference/compare.py --basalt PATH [--sf 1] [--leave-out sort] [--out FILE])
 
 Each side loads LINEITEM and ORDERS from the same Parquet files into a durable database, then answers every
 question of tests/queries/main-job.sql once unmeasured and --runs times measured in one process; the median
@@ -167,6 +167,14 @@ def in_bytes(what: str, duckdb_bytes: int, basalt_bytes: int) -> Row:
     return Row(what, show(duckdb_bytes), show(basalt_bytes), basalt_bytes / duckdb_bytes)
 
 
+def wanted(options, asked: list[Question]) -> list[Question]:
+    """Those that --leave-out does not name."""
+    unknown = set(options.leave_out) - {question.name for question in asked}
+    if unknown:
+        sys.exit(f"--leave-out: no question is called {', '.join(sorted(unknown))}")
+    return [question for question in asked if question.name not in options.leave_out]
+
+
 def measure(options, work: Path) -> list[Row]:
     files = generate(options, work, KEYS)
     sides = [Duckdb(options, work), Basalt(options, work)]
@@ -182,7 +190,7 @@ def measure(options, work: Path) -> list[Row]:
     table.append(in_bytes("peak memory of the load", *(load[1] for load in loads)))
     table.append(in_bytes("size on disk", *(side.disk_bytes() for side in sides)))
 
-    asked = [question for question in questions(options.sf) if question.run == "demo"]
+    asked = wanted(options, [question for question in questions(options.sf) if question.run == "demo"])
     answers = [side.ask(asked) for side in sides]
     for question, *seconds in zip(asked, *(answer[0] for answer in answers), strict=True):
         table.append(in_seconds(question.title, *seconds))
@@ -203,11 +211,12 @@ def conditions(options) -> str:
 
 
 def head(options) -> list[str]:
+    left_out = f" LEAVE_OUT='{' '.join(options.leave_out)}'" if options.leave_out else ""
     return [
         "# The main job: DuckDB and Basalt side by side",
         "",
         conditions(options),
-        f"Made by `make bench SF={options.sf:g}`; how it is measured: `tests/reference/compare.py`.",
+        f"Made by `make bench SF={options.sf:g}{left_out}`; how it is measured: `tests/reference/compare.py`.",
         "A ratio of 2 means that Basalt takes twice the time or space.",
     ]
 
@@ -222,6 +231,7 @@ def main(description: str, measure, head, name: str):
     """A page of what `measure` finds over TPC-H, in a directory of its own for the data of `name`."""
     arguments = parser(description)
     arguments.add_argument("--sf", type=float, default=1.0, help="scale factor of TPC-H")
+    arguments.add_argument("--leave-out", nargs="*", default=[], metavar="NAME", help="questions that are not asked")
     options = arguments.parse_args()
     text = report(head(options), measure(options, directory(options, f"{name}-sf{options.sf:g}")))
     print(text)

@@ -12,7 +12,7 @@ import io
 import sys
 
 import duckdb
-from compare import Basalt, Duckdb, conditions, generate, in_seconds, main
+from compare import Basalt, Duckdb, conditions, generate, in_seconds, main, wanted
 from make import canonical
 from measuring import run
 from questions import questions
@@ -62,7 +62,7 @@ def measure(options, work):
     for side in sides:
         side.remove()
         side.load(files)
-    asked = questions(options.sf, "tpch.sql")
+    asked = wanted(options, questions(options.sf, "tpch.sql"))
     check(asked, *sides)
     times = [side.ask(asked)[0] for side in sides]
     table = [in_seconds(f"{question.name.upper()}, {question.title}", *pair) for question, *pair in zip(asked, *times, strict=True)]

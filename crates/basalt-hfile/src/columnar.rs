@@ -50,6 +50,7 @@ mod ints;
 mod key;
 mod mask;
 mod place;
+mod processor;
 mod rows;
 mod section;
 mod select;
@@ -58,6 +59,7 @@ mod sketch;
 mod strings;
 mod texts;
 mod vectors;
+mod whole;
 
 pub use batch::ColumnBatch;
 pub use block::{ColumnarBlock, IntegerSource, SectionFacts, SectionShelf};
@@ -68,6 +70,7 @@ pub use section::Section;
 pub(crate) use select::Facts;
 pub use select::{Binder, BoundPredicate, Verdict};
 pub use sketch::{Sketch, Sketches};
+pub use whole::WholeFacts;
 
 pub(crate) use block::FIRST_READ;
 pub(crate) use cells::PartCursor;

@@ -6,10 +6,15 @@
 //! it *weaker* than the condition meant, as long as what is left out stands in a conjunction: it then lets through rows
 //! that somebody must look at again, and never drops one too many.
 
+mod number_set;
+
 use std::ops::Bound;
+use std::sync::Arc;
 
 use basalt_model::ColumnRef;
 use basalt_model::types::Decimal;
+
+pub use number_set::NumberSet;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +25,8 @@ pub enum Predicate {
     Any(Vec<Predicate>),
     /// The column has a value, and it lies in one of these ranges.
     Within(ColumnRef, Vec<ValueRange>),
+    /// The column, which is of integers, has a value, and the set has it.
+    Among(ColumnRef, Arc<NumberSet>),
     /// The column is NULL.
     Null(ColumnRef),
 }
@@ -131,7 +138,7 @@ impl Predicate {
     pub fn columns(&self, f: &mut impl FnMut(ColumnRef)) {
         match self {
             Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.columns(f)),
-            Self::Within(column, _) | Self::Null(column) => f(*column),
+            Self::Within(column, _) | Self::Among(column, _) | Self::Null(column) => f(*column),
         }
     }
 }

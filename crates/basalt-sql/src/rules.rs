@@ -31,7 +31,9 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
-use crate::scan::{self, ColumnsLate, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan};
+use crate::scan::{
+    self, ColumnsLate, JoinKeysInScan, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan,
+};
 use above_totals::AboveTotals;
 use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
@@ -101,6 +103,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.push(Arc::new(TotalsInScan));
     rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
     rules.push(Arc::new(SortRows));
+    rules.push(Arc::new(JoinKeysInScan));
     rules.push(Arc::new(JoinsTakeTurns));
     rules
 }

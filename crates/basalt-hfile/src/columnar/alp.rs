@@ -19,6 +19,7 @@
 //!
 //! Floats come and go as numbers that sort as they do ([`sortable_32`], [`sortable_64`]).
 
+use super::VECTOR;
 use super::bitpack::{bits, pack, packed_len};
 use super::frame::{self, Lane, read_patches, write_patches};
 use super::input::Input;
@@ -226,12 +227,16 @@ impl Split {
         for (to, &value) in left.iter_mut().zip(&self.left) {
             *to = T::of(value << self.right_bits);
         }
-        let mut codes = vec![0u32; out.len()];
-        u32::unpack(input.take(packed_len(out.len(), self.code_bits()))?, self.code_bits(), &mut codes);
+        let (mut of_vector, mut of_more) = ([0u32; VECTOR], Vec::new());
+        let codes = if out.len() <= VECTOR {
+            &mut of_vector[..out.len()]
+        } else {
+            of_more.resize(out.len(), 0);
+            &mut of_more[..]
+        };
+        u32::unpack(input.take(packed_len(out.len(), self.code_bits()))?, self.code_bits(), codes);
         T::unpack(input.take(packed_len(out.len(), self.right_bits))?, self.right_bits, out);
-        for (right, code) in out.iter_mut().zip(codes) {
-            *right = right.plus(left[code as usize % LEFT_MAX]);
-        }
+        T::add_looked_up(&left, codes, out);
         let exceptions = input.u16()?;
         read_patches(input, exceptions, out, T::of)
     }

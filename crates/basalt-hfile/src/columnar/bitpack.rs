@@ -40,18 +40,12 @@ macro_rules! by_width {
         let to: &mut [$lane; $len] = (&mut $to[..$len]).try_into().expect("cut to the length");
         <$lane as BitPacking>::pack::<$w, $len>($from, to)
     }};
-    (@unpack $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {{
-        let words = $from.as_chunks().0;
-        let from: [$lane; $len] = std::array::from_fn(|word| <$lane>::from_le_bytes(words[word]));
-        <$lane as BitPacking>::unpack::<$w, $len>(&from, $to)
-    }};
-    (@within $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {{
-        let words = $from.as_chunks().0;
-        let from: [$lane; $len] = std::array::from_fn(|word| <$lane>::from_le_bytes(words[word]));
-        let (mask, first, span) = $to;
-        let is_within = |number: $lane, first: $lane| number.wrapping_sub(first) <= span;
-        <$lane as BitPackingCompare>::unpack_cmp::<$w, $len, $lane, _>(&from, mask, is_within, first)
-    }};
+    (@unpack $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {
+        unpack_of_width::<$lane, $w, $len>($from, $to)
+    };
+    (@within $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {
+        within_of_width::<$w, $len>($from, $to)
+    };
 }
 
 macro_rules! narrow {
@@ -66,6 +60,44 @@ macro_rules! wide {
         by_width!(u64, 64, $call, $width, $from, $to, [33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53
             54 55 56 57 58 59 60 61 62 63 64])
     };
+}
+
+/// A word of a lane.
+trait Word: BitPacking {
+    /// The first words of little-endian bytes.
+    fn words_of<const WORDS: usize>(bytes: &[u8]) -> [Self; WORDS];
+}
+
+impl Word for u32 {
+    #[inline(always)]
+    fn words_of<const WORDS: usize>(bytes: &[u8]) -> [Self; WORDS] {
+        let words = bytes.as_chunks().0;
+        std::array::from_fn(|word| Self::from_le_bytes(words[word]))
+    }
+}
+
+impl Word for u64 {
+    #[inline(always)]
+    fn words_of<const WORDS: usize>(bytes: &[u8]) -> [Self; WORDS] {
+        let words = bytes.as_chunks().0;
+        std::array::from_fn(|word| Self::from_le_bytes(words[word]))
+    }
+}
+
+/// A function for each width: one for all would have room on its stack for the words of every width.
+#[inline(never)]
+fn unpack_of_width<T: Word, const WIDTH: usize, const WORDS: usize>(bytes: &[u8], out: &mut [T; VECTOR]) {
+    T::unpack::<WIDTH, WORDS>(&T::words_of(bytes), out);
+}
+
+/// As [`unpack_of_width`], and compared with a range: the first number of it, and how many more there are.
+#[inline(never)]
+fn within_of_width<const WIDTH: usize, const WORDS: usize>(
+    bytes: &[u8],
+    (mask, first, span): (&mut [u64; VECTOR / 64], u32, u32),
+) {
+    let is_within = |number: u32, first: u32| number.wrapping_sub(first) <= span;
+    u32::unpack_cmp::<WIDTH, WORDS, u32, _>(&u32::words_of(bytes), mask, is_within, first);
 }
 
 /// Appends `values`, none of which needs more than `width` bits.

@@ -17,6 +17,7 @@ use super::VECTOR;
 use super::bitpack::{bits, pack, packed_len, unpack_32, unpack_64, vector_within};
 use super::input::Input;
 use super::mask::Mask;
+use super::processor;
 use crate::error::Damage;
 
 /// Bits that a patch takes.
@@ -30,6 +31,8 @@ pub(super) trait Lane: Copy + Default + Send + Sync + 'static {
     fn to_i64(self) -> i64;
     /// Unpacks numbers of `width` bits; what does not fit the lane is cut off.
     fn unpack(bytes: &[u8], width: u32, out: &mut [Self]);
+    /// Adds to each number that of `table` whose place is the lower three bits of its code.
+    fn add_looked_up(table: &[Self; 8], codes: &[u32], numbers: &mut [Self]);
 }
 
 impl Lane for u32 {
@@ -60,6 +63,10 @@ impl Lane for u32 {
             *to = from as u32;
         }
     }
+    #[inline(always)]
+    fn add_looked_up(table: &[Self; 8], codes: &[u32], numbers: &mut [Self]) {
+        processor::add_looked_up(table, codes, numbers);
+    }
 }
 
 impl Lane for u64 {
@@ -81,6 +88,12 @@ impl Lane for u64 {
     }
     fn unpack(bytes: &[u8], width: u32, out: &mut [Self]) {
         unpack_64(bytes, width, out);
+    }
+    #[inline(always)]
+    fn add_looked_up(table: &[Self; 8], codes: &[u32], numbers: &mut [Self]) {
+        for (number, code) in numbers.iter_mut().zip(codes) {
+            *number = number.wrapping_add(table[(code % 8) as usize]);
+        }
     }
 }
 

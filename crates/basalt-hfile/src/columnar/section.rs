@@ -504,6 +504,17 @@ impl Section {
         dictionary.codes_into(&bytes, out).map_err(|damage| self.damage(damage))
     }
 
+    /// Where a vector lies in memory as it is stored: nothing if it does not, or there is no such vector.
+    #[inline]
+    pub(super) fn packed(&self, vector: usize) -> &[u8] {
+        match &self.held {
+            Some(held) if self.per_page == 1 && vector < self.pages.len() => {
+                &held.bytes[self.page_range(vector)]
+            }
+            _ => &[],
+        }
+    }
+
     /// The bytes of a vector, which must have `count` values.
     #[inline]
     fn vector_bytes(&self, index: usize, count: usize) -> Result<VectorBytes<'_>> {

@@ -17,7 +17,7 @@ use super::mask::Mask;
 use super::sets::{IntSet, RANGES_TRIED_MAX, TextRange, TextSet};
 use super::vectors::{ColumnVector, Held, Place, Stored, VectorValues};
 use crate::error::Result;
-use crate::predicate::{Operand, Predicate, ValueRange};
+use crate::predicate::{NumberSet, Operand, Predicate, ValueRange};
 
 /// How many of some rows satisfy a predicate, as far as it is known without looking at them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,10 @@ enum Node {
 #[derive(Debug, Clone)]
 enum Test {
     Null,
-    /// A number of these.
+    /// A number of these ranges.
     Ints(Arc<IntSet>),
+    /// One of these numbers.
+    Among(Arc<NumberSet>),
     /// A string of these.
     Texts(Arc<TextSet>),
 }
@@ -62,8 +64,12 @@ impl BoundPredicate {
 
     /// The verdict on all rows of the block. Answered by the head.
     pub fn of_block(&self, block: &ColumnarBlock) -> Verdict {
-        let facts = |stored: Stored| Ok(Some(block.facts_of(stored)));
-        self.node.verdict(&facts).expect("nothing is read")
+        self.of_facts(|stored| Some(block.facts_of(stored)))
+    }
+
+    /// The verdict on rows of which this is known.
+    pub(super) fn of_facts(&self, facts: impl Fn(Stored) -> Option<Facts>) -> Verdict {
+        self.node.verdict(&|stored| Ok(facts(stored))).expect("nothing is read")
     }
 
     /// The verdict on the rows of a vector. Reads the headers of sections.
@@ -161,6 +167,10 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    pub(super) fn new(rows: usize, values: usize, bounds: Option<Bounds>) -> Self {
+        Self { rows, values, bounds }
+    }
+
     /// The least and the greatest, of numbers.
     pub(crate) fn extremes(&self) -> Option<(i64, i64)> {
         match self.bounds {
@@ -215,6 +225,16 @@ impl Binding<'_> {
             Predicate::Null(column) => match stored(column) {
                 Some(Some(stored)) => Node::Leaf(stored, Test::Null),
                 Some(None) => Node::constant(true),
+                None => self.perhaps(),
+            },
+            Predicate::Among(column, numbers) => match stored(column) {
+                Some(Some(stored)) => match self.block.form_of(stored) {
+                    Form::Signed(_) | Form::Unsigned(_) => {
+                        Node::Leaf(stored, Test::Among(Arc::clone(numbers)))
+                    }
+                    _ => self.perhaps(),
+                },
+                Some(None) => Node::constant(false),
                 None => self.perhaps(),
             },
             Predicate::Within(column, ranges) => {
@@ -357,6 +377,9 @@ impl Test {
                     _ => Verdict::Some,
                 }
             }
+            (Self::Among(set), Some(Bounds { min: Bound::Int(min), max: Bound::Int(max) })) => {
+                if set.has_between(*min, *max) { Verdict::Some } else { Verdict::None }
+            }
             (Self::Texts(set), Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) })) => {
                 if set.none_between(min, max) {
                     Verdict::None
@@ -382,6 +405,12 @@ impl Test {
         let values = match (self, &column.values) {
             (Self::Ints(set), VectorValues::Narrow(values)) => set.of_narrow(values),
             (Self::Ints(set), VectorValues::Wide(values)) => set.of_wide(values),
+            (Self::Among(set), VectorValues::Narrow(values)) => {
+                Mask::of_tests(values.len(), |at| set.has(i64::from(values[at] as i32)))
+            }
+            (Self::Among(set), VectorValues::Wide(values)) => {
+                Mask::of_tests(values.len(), |at| set.has(values[at] as i64))
+            }
             (Self::Texts(set), VectorValues::Texts(values)) => set.of(values),
             (Self::Texts(set), VectorValues::Codes(dictionary, codes)) if dictionary.len() <= VECTOR => {
                 set.of(&dictionary.strings()).of_members(codes)

@@ -6,6 +6,7 @@ use std::ops::Bound as End;
 use super::bound::TextBound;
 use super::mask::Mask;
 use super::strings::Strings;
+use crate::predicate::NumberSet;
 
 /// Ranges that are tried one after the other; of more, the one that matters is looked up.
 pub(super) const RANGES_TRIED_MAX: usize = 4;
@@ -20,8 +21,8 @@ const BITS_MAX_OF_SET: u64 = 1 << 25;
 pub(super) struct IntSet {
     /// Ascending and apart.
     ranges: Vec<(i64, i64)>,
-    /// Of many ranges that lie close together, a bit for each number from the least on.
-    bits: Option<Vec<u64>>,
+    /// Of many ranges that lie close together, their numbers.
+    members: Option<NumberSet>,
 }
 
 impl IntSet {
@@ -35,8 +36,8 @@ impl IntSet {
                 _ => ranges.push((low, high)),
             }
         }
-        let bits = (ranges.len() > RANGES_TRIED_MAX).then(|| bits_of(&ranges)).flatten();
-        Self { ranges, bits }
+        let members = (ranges.len() > RANGES_TRIED_MAX).then(|| members_of(&ranges)).flatten();
+        Self { ranges, members }
     }
 
     /// The ranges, ascending and apart.
@@ -80,14 +81,8 @@ impl IntSet {
 
     #[inline(always)]
     fn of_many(&self, count: usize, value: impl Fn(usize) -> i64) -> Mask {
-        if let Some(bits) = &self.bits {
-            let least = self.ranges[0].0;
-            return Mask::of_tests(count, |at| {
-                // A number below the least becomes one behind all bits.
-                let bit = value(at).wrapping_sub(least) as u64;
-                let word = usize::try_from(bit / 64).ok().and_then(|word| bits.get(word));
-                word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
-            });
+        if let Some(members) = &self.members {
+            return Mask::of_tests(count, |at| members.has(value(at)));
         }
         let (min, max) = ((0..count).map(&value).min(), (0..count).map(&value).max());
         let (Some(min), Some(max)) = (min, max) else { return Mask::NONE };
@@ -101,23 +96,15 @@ impl IntSet {
 }
 
 /// `None` if they lie too far apart.
-fn bits_of(ranges: &[(i64, i64)]) -> Option<Vec<u64>> {
+fn members_of(ranges: &[(i64, i64)]) -> Option<NumberSet> {
     let (least, greatest) = (ranges.first()?.0, ranges.last()?.1);
-    let span = greatest.checked_sub(least)?.unsigned_abs();
     let bits_max = BITS_MAX.max(BITS_MAX_OF_RANGE * ranges.len() as u64).min(BITS_MAX_OF_SET);
-    if span >= bits_max {
+    if greatest.abs_diff(least) >= bits_max {
         return None;
     }
-    let mut bits = vec![0u64; span as usize / 64 + 1];
-    for &(low, high) in ranges {
-        let (low, high) = ((low - least) as usize, (high - least) as usize);
-        for (word, bits) in bits.iter_mut().enumerate().take(high / 64 + 1).skip(low / 64) {
-            let from = low.saturating_sub(word * 64).min(63);
-            let to = (high - word * 64).min(63);
-            *bits |= (u64::MAX << from) & (u64::MAX >> (63 - to));
-        }
-    }
-    Some(bits)
+    let mut members = NumberSet::between(least, greatest);
+    ranges.iter().for_each(|&(low, high)| members.insert_range(low, high));
+    Some(members)
 }
 
 fn overlapping(ranges: &[(i64, i64)], min: i64, max: i64) -> &[(i64, i64)] {

@@ -11,6 +11,7 @@ use super::form::Form;
 use super::frame::Lane;
 use super::head::Kind;
 use super::key::KeyPart;
+use super::processor::ask_for;
 use super::section::Section;
 use super::strings::Strings;
 use super::texts::Dictionary;
@@ -145,7 +146,12 @@ fn each_vector<T: Lane>(
     for vector in vectors {
         let Some((count, _)) = section.facts_of(vector) else { continue };
         numbers.resize(count, T::default());
+        // What is asked for in one go keeps the processor from its work.
+        let next = section.packed(vector + 1);
+        let (first, second) = next.split_at(next.len() / 2);
+        ask_for(first);
         section.ints_into(vector, &mut numbers)?;
+        ask_for(second);
         take(&numbers);
     }
     spare.push(numbers);

@@ -94,7 +94,8 @@ impl BitOr for Contents {
 /// What a plan must have for a rule to change it; nothing of rules that are not named here.
 fn needs(rule: &str) -> Contents {
     match rule {
-        "join_selection"
+        "join_keys_in_scan"
+        | "join_selection"
         | "joins_take_turns"
         | "kept_orders"
         | "nullable_join_filters"

@@ -196,6 +196,25 @@ impl BasaltScan {
         Ok(Some(Self::try_new(spec).map_err(SqlError::from)?))
     }
 
+    /// Conditions that are found out while the query runs.
+    pub(super) fn hints(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.hints
+    }
+
+    /// The same scan with these hints in place of its own.
+    pub(super) fn with_hints(&self, hints: Vec<Arc<dyn PhysicalExpr>>) -> Self {
+        Self {
+            spec: Arc::clone(&self.spec),
+            hints,
+            partitions: self.partitions.clone(),
+            segments: self.segments,
+            deal: self.deal,
+            is_backwards: self.is_backwards,
+            properties: Arc::clone(&self.properties),
+            metrics: self.metrics.clone(),
+        }
+    }
+
     /// What it is made of.
     pub(super) fn spec(&self) -> &Arc<Spec> {
         &self.spec
@@ -262,10 +281,18 @@ impl BasaltScan {
         self.spec.limit.map_or(rows, |limit| rows.min(limit))
     }
 
+    /// How many values a column of the scan has, about.
+    pub(super) fn distinct_values(&self, column: usize) -> Option<usize> {
+        self.values_of(*self.spec.columns.get(column)?)
+    }
+
+    fn values_of(&self, column: ColumnRef) -> Option<usize> {
+        self.spec.facts.of(column).and_then(|facts| facts.values).map(|values| values as usize)
+    }
+
     /// How many values a column has, for the order of joins.
     fn column_statistics(&self, column: ColumnRef) -> ColumnStatistics {
-        let values = self.spec.facts.of(column).and_then(|facts| facts.values);
-        let distinct_count = values.map_or(Precision::Absent, |values| Precision::Inexact(values as usize));
+        let distinct_count = self.values_of(column).map_or(Precision::Absent, Precision::Inexact);
         ColumnStatistics { distinct_count, ..ColumnStatistics::new_unknown() }
     }
 
@@ -545,18 +572,9 @@ impl ExecutionPlan for BasaltScan {
         if phase == FilterPushdownPhase::Pre || count == 0 {
             return Ok(answer);
         }
-        let mut hints = self.hints.clone();
-        hints.extend(pushed.parent_filters.into_iter().map(|pushed| pushed.filter));
-        Ok(answer.with_updated_node(Arc::new(Self {
-            spec: Arc::clone(&self.spec),
-            hints,
-            partitions: self.partitions.clone(),
-            segments: self.segments,
-            deal: self.deal,
-            is_backwards: self.is_backwards,
-            properties: Arc::clone(&self.properties),
-            metrics: self.metrics.clone(),
-        })))
+        let more = pushed.parent_filters.into_iter().map(|pushed| pushed.filter);
+        let hints = self.hints.iter().cloned().chain(more).collect();
+        Ok(answer.with_updated_node(Arc::new(self.with_hints(hints))))
     }
 
     fn with_new_children(

@@ -20,6 +20,8 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use super::join_keys::AmongKeys;
+
 /// A predicate, and whether it is all of the condition.
 #[derive(Debug, Clone)]
 pub(super) struct Compiled {
@@ -71,6 +73,9 @@ impl Compiler<'_> {
         }
         if let Some(like) = expr.downcast_ref::<LikeExpr>() {
             return self.like(like, negated);
+        }
+        if let Some(among) = expr.downcast_ref::<AmongKeys>().filter(|_| !negated) {
+            return Some(Predicate::Among(self.column(among.column())?, Arc::clone(among.keys())));
         }
         let null_test = |arg, is_null: bool| {
             let column = self.column(arg)?;

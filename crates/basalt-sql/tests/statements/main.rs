@@ -9,6 +9,7 @@ mod cursors;
 mod files;
 mod first_rows;
 mod indexes;
+mod join_keys;
 mod late_columns;
 mod memory;
 mod never_returns;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use basalt_hfile::columnar::WholeFacts;
 use basalt_hfile::file_info::keys;
 use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding, HFileReader, ReadOptions};
 use basalt_model::{KeyRange, Seq};
@@ -33,6 +34,7 @@ pub struct StoreFile {
     table: Arc<str>,
     handle: Arc<FileHandle>,
     known_values: OnceLock<KnownValues>,
+    whole_facts: OnceLock<Option<WholeFacts>>,
 }
 
 impl StoreFile {
@@ -43,7 +45,7 @@ impl StoreFile {
 
     /// A file that others may list as well.
     pub(crate) fn of(handle: Arc<FileHandle>, table: Arc<str>, meta: FileMeta) -> Self {
-        Self { meta, table, handle, known_values: OnceLock::new() }
+        Self { meta, table, handle, known_values: OnceLock::new(), whole_facts: OnceLock::new() }
     }
 
     /// What the manifest says.
@@ -147,6 +149,27 @@ impl StoreFile {
         }
         let found = KnownValues::of_file(self, access)?;
         Ok(self.known_values.get_or_init(|| found))
+    }
+
+    /// What the heads of its row groups say of all its rows, if they can say it together; found out when it is asked for first.
+    pub(crate) fn whole_facts(&self, access: &ReadAccess) -> Result<Option<&WholeFacts>> {
+        if let Some(known) = self.whole_facts.get() {
+            return Ok(known.as_ref());
+        }
+        let found = if self.blocks_end()? > 0 { self.merged_facts(access)? } else { None };
+        Ok(self.whole_facts.get_or_init(|| found).as_ref())
+    }
+
+    fn merged_facts(&self, access: &ReadAccess) -> Result<Option<WholeFacts>> {
+        let Some(first) = self.row_group(0, access)? else { return Ok(None) };
+        let Some(mut all) = WholeFacts::of(&first) else { return Ok(None) };
+        for block in 1..self.blocks_end()? {
+            let group = self.row_group(block, access)?;
+            if !group.is_some_and(|group| all.add(&first, &group)) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(all))
     }
 
     /// The cells of one part of a row group, from the cache or from storage.

@@ -56,6 +56,12 @@ pub(crate) fn all_rows_satisfy(
     let access = access(shared, keep_of(&families, Keep::Stored));
     let mut binder = Binder::default();
     for (_, file) in table.regions.iter().flat_map(|region| region.all_files()) {
+        if let Some(whole) = file.whole_facts(&access)?
+            && let Some(group) = file.row_group(0, &access)?
+            && whole.satisfy(predicate, &group, schema)
+        {
+            continue;
+        }
         for block in 0..file.blocks_end()? {
             let Some(group) = file.row_group(block, &access)?.filter(|group| group.is_plain()) else {
                 return Ok(false);

@@ -36,7 +36,7 @@ fn many_ranges_close_together_are_bits() {
         let ranges: Vec<(i64, i64)> =
             (0..500).map(|i| (least + i * 300, least + i * 300 + (i * 7) % 290)).collect();
         let set = IntSet::new(ranges.clone());
-        assert!(set.bits.is_some());
+        assert!(set.members.is_some());
         let wide: Vec<u64> = (0..1024).map(|i| (least - 200 + i * 148) as u64).collect();
         let narrow: Vec<u32> = wide.iter().map(|&value| value as u32).collect();
         let inside = |at: usize| ranges.iter().any(|(low, high)| (*low..=*high).contains(&(wide[at] as i64)));
@@ -46,9 +46,9 @@ fn many_ranges_close_together_are_bits() {
         assert_eq!(set.of_narrow(&narrow), expected);
     }
     let apart = (0..100).map(|i| (i << 50, i << 50)).collect();
-    assert_eq!(IntSet::new(apart).bits, None);
+    assert_eq!(IntSet::new(apart).members, None);
     let widest = [i64::MIN, -4, -2, 0, 2, 4, i64::MAX].map(|value| (value, value)).to_vec();
-    assert_eq!(IntSet::new(widest).bits, None);
+    assert_eq!(IntSet::new(widest).members, None);
 }
 
 #[test]

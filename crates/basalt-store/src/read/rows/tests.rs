@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use arrow::array::{Array, Int32Array, StringViewArray};
 use arrow::compute::concat_batches;
-use basalt_hfile::predicate::{Operand, ValueRange};
+use basalt_hfile::predicate::{NumberSet, Operand, ValueRange};
 use basalt_hfile::typed::{RowEncoder, arrow_schema};
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
 use basalt_model::table::DeleteRule;
@@ -424,6 +424,12 @@ mod predicates {
         if random(6) == 0 {
             return Predicate::Null(column);
         }
+        if random(5) == 0 {
+            let least = random(4000) as i64 - 2000;
+            let mut numbers = NumberSet::between(least, least + 2000);
+            (0..random(1000)).for_each(|_| numbers.insert(least + random(2001) as i64));
+            return Predicate::Among([K, W][random(2) as usize], Arc::new(numbers));
+        }
         let ranges = (0..random(7)).map(|_| {
             let mut end = |wide: bool| {
                 let operand = match column {
@@ -456,6 +462,10 @@ mod predicates {
             Predicate::All(parts) => parts.iter().all(|part| holds(part, batch, row)),
             Predicate::Any(parts) => parts.iter().any(|part| holds(part, batch, row)),
             Predicate::Null(column) => batch.column(position(*column)).is_null(row),
+            Predicate::Among(column, numbers) => {
+                let array = batch.column(position(*column)).as_primitive::<Int32Type>();
+                !array.is_null(row) && numbers.has(array.value(row).into())
+            }
             Predicate::Within(column, ranges) => {
                 let array = batch.column(position(*column));
                 !array.is_null(row) && ranges.iter().any(|range| inside(range, array, row))
