@@ -257,7 +257,7 @@ const BUILD_ROW_BYTES: usize = 32;
 /// Share of the numbers between the least and the greatest key that must be keys for a table by number, not by hash.
 const TABLE_DENSITY_MIN: f64 = 0.02;
 /// Keys of a join up to which the scan of the other side is told all of them.
-const JOIN_POINTS_MAX: usize = 4096;
+const JOIN_POINTS_MAX: usize = 1024;
 
 fn config(engine: &EngineOptions) -> SessionConfig {
     let mut config = SessionConfig::new()

@@ -115,11 +115,6 @@ impl Plan {
             return Self { base: 0, width: 0 };
         };
         let whole = bits(max.abs_diff(min));
-        let (mut up, mut down) = ([0usize; 65], [0usize; 65]);
-        for &value in values {
-            up[bits(value.abs_diff(min)) as usize] += 1;
-            down[bits(max.abs_diff(value)) as usize] += 1;
-        }
         let mut best = (values.len() * whole as usize, Self { base: min, width: whole });
         let mut offer = |width: u32, patches: usize, base: i64| {
             let cost = values.len() * width as usize + patches * PATCH_BITS;
@@ -127,22 +122,37 @@ impl Plan {
                 best = (cost, Self { base, width });
             }
         };
-        let mut beyond = (0, 0);
-        for width in (0..whole).rev() {
-            beyond.0 += up[width as usize + 1];
-            beyond.1 += down[width as usize + 1];
-            offer(width, beyond.0, min);
-            let span = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
-            offer(width, beyond.1, max.wrapping_sub_unsigned(span));
+        // A narrower frame leaves out at least the values that need all bits: often these alone cost more than all do.
+        let half = 1u64 << whole.saturating_sub(1);
+        let is_dear = |far: usize| far * PATCH_BITS >= values.len() * whole as usize;
+        let far_up = values.iter().filter(|value| value.abs_diff(min) >= half).count();
+        let far_down = values.iter().filter(|value| value.abs_diff(max) >= half).count();
+        if !is_dear(far_up) || !is_dear(far_down) {
+            let (mut up, mut down) = ([0usize; 65], [0usize; 65]);
+            for &value in values {
+                up[bits(value.abs_diff(min)) as usize] += 1;
+                down[bits(max.abs_diff(value)) as usize] += 1;
+            }
+            let mut beyond = (0, 0);
+            for width in (0..whole).rev() {
+                beyond.0 += up[width as usize + 1];
+                beyond.1 += down[width as usize + 1];
+                offer(width, beyond.0, min);
+                let span = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+                offer(width, beyond.1, max.wrapping_sub_unsigned(span));
+            }
         }
         if let Some(base) = usual_min(values).filter(|base| *base > min) {
-            let mut up = [0usize; 65];
-            let above = values.iter().filter(|value| **value >= base);
-            above.for_each(|value| up[bits(value.abs_diff(base)) as usize] += 1);
-            let mut beyond = values.len() - up.iter().sum::<usize>();
-            for width in (0..64).rev() {
-                beyond += up[width as usize + 1];
-                offer(width, beyond, base);
+            let outside = |value: &&i64| **value < base || value.abs_diff(base) >= half;
+            if !is_dear(values.iter().filter(outside).count()) {
+                let mut up = [0usize; 65];
+                let above = values.iter().filter(|value| **value >= base);
+                above.for_each(|value| up[bits(value.abs_diff(base)) as usize] += 1);
+                let mut beyond = values.len() - up.iter().sum::<usize>();
+                for width in (0..64).rev() {
+                    beyond += up[width as usize + 1];
+                    offer(width, beyond, base);
+                }
             }
         }
         best.1
@@ -152,24 +162,26 @@ impl Plan {
 /// The smallest of a sample without its outliers.
 fn usual_min(values: &[i64]) -> Option<i64> {
     let mut sample: Vec<i64> = values.iter().copied().step_by(values.len().div_ceil(SAMPLE).max(1)).collect();
-    sample.sort_unstable();
-    sample.get(sample.len() / 32).copied()
+    let place = sample.len() / 32;
+    (!sample.is_empty()).then(|| *sample.select_nth_unstable(place).1)
 }
 
 /// Appends `values`, of which there are at most 65,536.
 pub(super) fn encode(values: &[i64], out: &mut Vec<u8>) {
     debug_assert!(values.len() <= 1 << 16);
     let Plan { base, width } = Plan::of(values);
-    let mut distances = Vec::with_capacity(values.len());
+    let mut distances: Vec<u64> =
+        values.iter().map(|&value| (value as u64).wrapping_sub(base as u64)).collect();
     let (mut positions, mut patches) = (Vec::new(), Vec::new());
-    for (position, &value) in values.iter().enumerate() {
-        let distance = (value as u64).wrapping_sub(base as u64);
-        if value < base || bits(distance) > width {
-            positions.push(position as u16);
-            patches.push(value);
-            distances.push(0);
-        } else {
-            distances.push(distance);
+    let most = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+    let is_inside = |value: i64, distance: u64| value >= base && distance <= most;
+    if !values.iter().zip(&distances).all(|(&value, &distance)| is_inside(value, distance)) {
+        for (position, (&value, distance)) in values.iter().zip(&mut distances).enumerate() {
+            if !is_inside(value, *distance) {
+                positions.push(position as u16);
+                patches.push(value);
+                *distance = 0;
+            }
         }
     }
     // At one bit less for 80 more, no more than a fraction of the values are patches.

@@ -109,3 +109,28 @@ fn a_patch_outside_of_the_vector_is_damage() {
     bytes[12] = 40;
     assert!(decoded::<u64>(&bytes, 40).unwrap_err().what.contains("a patch at 40 of 40"));
 }
+
+/// Bits of a frame of this base and width with its patches.
+fn cost(values: &[i64], base: i64, width: u32) -> usize {
+    let outside = values.iter().filter(|&&value| value < base || bits(value.abs_diff(base)) > width).count();
+    values.len() * width as usize + outside * PATCH_BITS
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..Default::default() })]
+
+    /// What is left out of the search cannot be the cheapest.
+    #[test]
+    fn no_frame_that_is_looked_for_is_cheaper(values in numbers()) {
+        prop_assume!(!values.is_empty());
+        let (min, max) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
+        let usual = usual_min(&values).unwrap();
+        let found = Plan::of(&values);
+        let least = (0..64).flat_map(|width| {
+            let span = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+            [(min, width), (max.wrapping_sub_unsigned(span).max(min), width), (usual, width)]
+        });
+        let least = least.map(|(base, width)| cost(&values, base, width)).min().unwrap();
+        prop_assert!(cost(&values, found.base, found.width) <= least, "{found:?}");
+    }
+}
