@@ -9,6 +9,7 @@ mod binary_keys;
 mod blanks;
 mod calendar;
 mod cases;
+mod collation;
 mod date_format;
 mod dates;
 mod digest;
@@ -73,6 +74,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(cases::functions());
     all.extend(escaped::functions());
     all.extend(names::functions());
+    all.push(collation::function());
     all.push(number_text::to_number());
     all.push(unsigned::not_negative());
     let wrapped = text::MAY_BE_EMPTY.iter().filter_map(|name| planners.get(*name));

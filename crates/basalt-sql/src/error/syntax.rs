@@ -120,8 +120,9 @@ fn words(text: &str) -> Vec<String> {
 /// The text before a position.
 fn before(sql: &str, position: Option<Position>) -> &str {
     let Some(Position { line, column }) = position else { return "" };
-    let start: usize = sql.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    let end = sql[start..].char_indices().nth(column - 1).map_or(sql.len(), |(at, _)| start + at);
+    let start: usize = sql.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let end =
+        sql[start..].char_indices().nth(column.saturating_sub(1)).map_or(sql.len(), |(at, _)| start + at);
     &sql[..end]
 }
 
