@@ -147,7 +147,7 @@ fn constant(args: &ScalarFunctionArgs, index: usize) -> Result<Option<ScalarValu
 mod tests {
     use super::*;
 
-    fn sorted(locale: &str, strength: Strength, mut texts: Vec<&str>) -> Vec<&str> {
+    fn sorted<'a>(locale: &str, strength: Strength, mut texts: Vec<&'a str>) -> Vec<&'a str> {
         texts.sort_by_key(|text| key(locale, strength, text));
         texts
     }

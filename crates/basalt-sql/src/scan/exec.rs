@@ -4,7 +4,8 @@
 //! The store is synchronous. A poll of the stream reads one batch and returns, so a dropped stream stops at the
 //! next batch, and the cooperative wrapper lets other tasks run in between.
 
-use std::fmt;
+mod shown;
+
 use std::sync::Arc;
 
 use basalt_hfile::typed::{Totals, Wanted, projected_schema};
@@ -32,7 +33,7 @@ use datafusion::physical_plan::filter_pushdown::{
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, Partitioning, PlanProperties};
 use futures::stream;
 
 use super::aligned;
@@ -481,57 +482,6 @@ fn key_ordering(
         ordering.push(PhysicalSortExpr::new(expr, options));
     }
     (!ordering.is_empty()).then_some(ordering)
-}
-
-impl DisplayAs for BasaltScan {
-    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        let spec = &self.spec;
-        let bounds = &spec.access.bounds;
-        let access = match &spec.access.access {
-            Access::Nothing => "nothing, the conditions contradict each other".to_owned(),
-            Access::Points(keys) => format!("point lookup on {} {bounds}", count(keys.len(), "key")),
-            Access::Ranges(ranges) => format!("range scan on {} {bounds}", count(ranges.len(), "range")),
-            Access::Full => "full scan".to_owned(),
-        };
-        let columns: Vec<_> = spec.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let columns = columns.join(", ");
-        if t == DisplayFormatType::TreeRender {
-            return write!(f, "table={}\naccess={access}\ncolumns={columns}", spec.descriptor.name);
-        }
-        write!(f, "BasaltScan: table={}, access={access}, columns=[{columns}]", spec.descriptor.name)?;
-        if let Some(moment) = spec.as_of_ms {
-            write!(f, ", as_of={moment}")?;
-        }
-        if !matches!(spec.access.access, Access::Nothing | Access::Points(_)) {
-            write!(f, ", segments={}", self.segments)?;
-        }
-        if self.reads_backwards() {
-            f.write_str(", backwards")?;
-        }
-        if let Some(filter) = &spec.filter {
-            write!(f, ", filter={filter}")?;
-        }
-        if let Some(satisfied) = &spec.satisfied {
-            write!(f, ", holds_for_all={satisfied}")?;
-        }
-        for hint in &self.hints {
-            write!(f, ", hint={hint}")?;
-        }
-        if let Some(note) = &spec.note {
-            write!(f, ", index={note}")?;
-        }
-        if spec.skip > 0 {
-            write!(f, ", skip={}", spec.skip)?;
-        }
-        match spec.limit {
-            Some(limit) => write!(f, ", limit={limit}"),
-            None => Ok(()),
-        }
-    }
-}
-
-fn count(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 impl ExecutionPlan for BasaltScan {
