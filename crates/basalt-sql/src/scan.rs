@@ -6,7 +6,7 @@
 //! equal size along the block index of the files, and contiguous segments become the partitions. So every
 //! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing. Where nobody needs that order,
 //! partitions that are done help the others, and a limit on the last rows of the key has the scan begin there ([`backwards`]). Columns that a sort with a limit does not look at are read of
-//! the rows that it leaves ([`late`]).
+//! the rows that it leaves ([`late`]), and a join tells the scan of its larger side which keys have a partner ([`join_keys`]).
 
 mod aligned;
 mod backwards;
