@@ -106,8 +106,8 @@ const SLOT_BYTES: u64 = size_of::<CellSlot>() as u64;
 /// Scans that read no more than this from a file are cached in any case, in bytes on disk.
 const SMALL_SCAN_BYTES: u64 = 4 << 20;
 
-/// True if a scan of `ranges` should put decoded blocks into the cache: the decoded table takes at most half of it, or the
-/// scan is small. Larger scans would only push out what others need.
+/// True if a scan of `ranges` should put decoded blocks into the cache: the decoded table takes at most three quarters of it, or the
+/// scan is small. Larger scans would only push out what others need, and themselves find little the next time.
 pub(crate) fn worth_decoding(
     shared: &Shared,
     version: &Version,
@@ -117,7 +117,7 @@ pub(crate) fn worth_decoding(
     let table = version.table(table)?;
     let files = || table.regions.iter().flat_map(|region| region.all_files()).map(|(_, file)| file);
     let decoded: u64 = files().map(|file| file.meta().raw_bytes + file.meta().cells * SLOT_BYTES).sum();
-    if decoded <= shared.cache.stats().capacity_bytes / 2 {
+    if decoded <= shared.cache.stats().capacity_bytes / 4 * 3 {
         return Ok(true);
     }
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(true) };
