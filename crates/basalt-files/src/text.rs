@@ -19,7 +19,7 @@
 use std::fmt::Write;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, Decimal256Array,
     FixedSizeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow::datatypes::{
@@ -76,9 +76,8 @@ pub fn type_name(field: &Field) -> String {
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => "UNSIGNED_LONG".into(),
         DataType::Float16 | DataType::Float32 => "FLOAT".into(),
         DataType::Float64 => "DOUBLE".into(),
-        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
-            format!("DECIMAL({precision},{scale})")
-        }
+        DataType::Decimal128(precision, scale) => format!("DECIMAL({precision},{scale})"),
+        DataType::Decimal256(..) => "DECIMAL".into(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".into(),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "VARBINARY".into(),
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond, _) => "DATE".into(),
@@ -134,6 +133,8 @@ enum Values<'a> {
         scale: i8,
         trim: bool,
     },
+    /// Without declared precision and scale: zeros behind the last digit are not the user's.
+    WideDecimal(&'a Decimal256Array),
     Date(&'a PrimitiveArray<Date32Type>),
     Seconds(&'a PrimitiveArray<TimestampSecondType>),
     Millis(&'a PrimitiveArray<TimestampMillisecondType>),
@@ -170,9 +171,10 @@ impl<'a> Values<'a> {
             DataType::Decimal128(precision, scale) => Self::Decimal {
                 values: array.as_primitive(),
                 scale: *scale,
-                // DECIMAL without precision and scale travels as (38, 10); its zeros are not the user's.
+                // What is computed has as many digits as there is room for; their zeros are not the user's.
                 trim: *precision == 38 && *scale >= 10,
             },
+            DataType::Decimal256(..) => Self::WideDecimal(array.as_primitive()),
             DataType::Date32 => Self::Date(array.as_primitive()),
             DataType::Timestamp(TimeUnit::Second, None) => Self::Seconds(array.as_primitive()),
             DataType::Timestamp(TimeUnit::Millisecond, None) => Self::Millis(array.as_primitive()),
@@ -205,6 +207,7 @@ impl<'a> Values<'a> {
             Self::BinaryView(array) => array,
             Self::FixedBinary(array) => array,
             Self::Decimal { values, .. } => values,
+            Self::WideDecimal(array) => array,
             Self::Date(array) => array,
             Self::Seconds(array) => array,
             Self::Millis(array) => array,
@@ -235,6 +238,11 @@ impl<'a> Values<'a> {
             Self::BinaryView(array) => write_hex(array.value(row), out),
             Self::FixedBinary(array) => write_hex(array.value(row), out),
             Self::Decimal { values, scale, trim } => write_decimal(values.value(row), *scale, *trim, out),
+            Self::WideDecimal(array) => {
+                let text = array.value_as_string(row);
+                let fraction = text.contains('.');
+                out.write_str(if fraction { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+            }
             Self::Date(array) => write_date(i64::from(array.value(row)), out),
             Self::Seconds(array) => write_timestamp(array.value(row), 1, out),
             Self::Millis(array) => write_timestamp(array.value(row), 1_000, out),

@@ -13,7 +13,7 @@
 //! | TINYINT … BIGINT and their unsigned forms | Int8, Int16, Int32, Int64 |
 //! | FLOAT, DOUBLE and their unsigned forms | Float32, Float64 |
 //! | DECIMAL(p, s) | Decimal128(p, s) |
-//! | DECIMAL | Decimal128(38, 10): digits behind the tenth are cut off when read |
+//! | DECIMAL | Decimal256(76, 38): digits behind the 38th are cut off when read |
 //! | BOOLEAN | Boolean |
 //! | DATE, TIME and their unsigned forms | Timestamp(Millisecond) |
 //! | TIMESTAMP, UNSIGNED_TIMESTAMP | Timestamp(Nanosecond): the years 1677 to 2262 |
@@ -27,6 +27,7 @@ mod encode;
 mod error;
 pub(crate) mod fuzzed;
 mod source;
+mod wide;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,15 +38,13 @@ use basalt_model::{ColumnRef, ElementType, SqlType, TableSchema};
 pub use decode::{Number, RowDecoder, Total, Totals, Wanted};
 pub use encode::{KeyEncoder, RowEncoder, encode_key_value, row_timestamps};
 pub use error::TypedError;
+pub use wide::{DECIMAL_DEFAULT, narrowed, wide_power_of_ten, widened};
 
 /// Field metadata key under which the SQL type stands, as `SqlType` prints it.
 pub const TYPE_METADATA: &str = "basalt.type";
 
 /// Field metadata key of BINARY columns of the primary key: literals beside them are padded. The value is empty.
 pub const PADDED_METADATA: &str = "basalt.padded";
-
-/// Precision and scale of a DECIMAL that declares none.
-pub const DECIMAL_DEFAULT: (u8, i8) = (38, 10);
 
 /// The Arrow type of a SQL type.
 pub fn arrow_type(sql_type: SqlType) -> DataType {
@@ -57,10 +56,8 @@ pub fn arrow_type(sql_type: SqlType) -> DataType {
         BigInt | UnsignedLong => DataType::Int64,
         Float | UnsignedFloat => DataType::Float32,
         Double | UnsignedDouble => DataType::Float64,
-        Decimal(declared) => {
-            let (precision, scale) = declared.unwrap_or(DECIMAL_DEFAULT);
-            DataType::Decimal128(precision, scale)
-        }
+        Decimal(Some((precision, scale))) => DataType::Decimal128(precision, scale),
+        Decimal(None) => DataType::Decimal256(DECIMAL_DEFAULT.0, DECIMAL_DEFAULT.1),
         Boolean => DataType::Boolean,
         Date | Time | UnsignedDate | UnsignedTime => DataType::Timestamp(TimeUnit::Millisecond, None),
         Timestamp | UnsignedTimestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),

@@ -16,14 +16,18 @@
 
 use std::sync::Arc;
 
-use basalt_hfile::typed::arrow_type;
+use basalt_hfile::typed::{arrow_type, narrowed, widened};
 use basalt_model::SqlType;
+use basalt_model::types::Decimal;
+use basalt_model::types::decimal::power_of_ten;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Int64Array, ListArray, new_null_array,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Int64Array, ListArray, new_null_array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, Float32Type, Float64Type, TimeUnit};
+use datafusion::arrow::datatypes::{
+    DataType, Decimal128Type, Decimal256Type, Field, Float32Type, Float64Type, TimeUnit,
+};
 use datafusion::arrow::util::display::array_value_to_string;
 
 use crate::error::{SqlError, code, readable_type};
@@ -124,7 +128,7 @@ fn out_of_range(values: &ArrayRef, row: usize, target: SqlType) -> Refusal {
 
 /// Casts; a value that the cast turns into NULL did not fit.
 fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
-    if values.data_type() == wanted && !matches!(wanted, DataType::Decimal128(..)) {
+    if values.data_type() == wanted && kind(wanted) != Kind::Decimal {
         return Ok(Arc::clone(values));
     }
     let options = CastOptions { safe: true, ..CastOptions::default() };
@@ -143,11 +147,7 @@ fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<Arra
 
 /// FLOAT and DOUBLE to DECIMAL.
 fn exact(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
-    let DataType::Decimal128(precision, scale) = *wanted else { return convert(values, target, wanted) };
-    let Some(decimals) = decimals(values, precision, scale) else {
-        return convert(values, target, wanted);
-    };
-    let decimals: ArrayRef = Arc::new(decimals);
+    let Some(decimals) = decimals(values, wanted) else { return convert(values, target, wanted) };
     match first_lost(values, &decimals) {
         Some(row) => Err(out_of_range(values, row, target)),
         None => Ok(decimals),
@@ -213,28 +213,40 @@ fn first_overflow(before: &ArrayRef, after: &ArrayRef) -> Option<usize> {
         .find(|&row| before.is_valid(row) && before.value(row).is_finite() && !after.value(row).is_finite())
 }
 
-fn as_decimal128(values: &ArrayRef) -> Result<(ArrayRef, i8), Refusal> {
+/// DECIMALs of any kind, each as the number that it is.
+fn numbers(values: &ArrayRef) -> Result<Vec<Option<Decimal>>, Refusal> {
     let (precision, scale) = match values.data_type() {
-        DataType::Decimal128(_, scale) => return Ok((Arc::clone(values), *scale)),
+        DataType::Decimal128(_, scale) => {
+            let number = |digits| Decimal::new(digits, i32::from(*scale));
+            let values = values.as_primitive::<Decimal128Type>();
+            return Ok(values.iter().map(|digits| digits.map(number)).collect());
+        }
+        DataType::Decimal256(_, scale) => {
+            let values_256 = values.as_primitive::<Decimal256Type>();
+            let number = |(row, digits): (usize, Option<_>)| match digits
+                .map(|digits| narrowed(digits, i32::from(*scale)))
+            {
+                None => Ok(None),
+                Some(Some(number)) => Ok(Some(number)),
+                Some(None) => Err(out_of_range(values, row, SqlType::Decimal(None))),
+            };
+            return values_256.iter().enumerate().map(number).collect();
+        }
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => (*precision, *scale),
-        DataType::Decimal256(_, scale) => (38, *scale),
         other => return Err(types_differ(&format!("{} is no decimal", readable_type(other)))),
     };
-    let options = CastOptions { safe: true, ..CastOptions::default() };
-    let narrow = cast_with_options(values, &DataType::Decimal128(precision, scale), &options)
-        .map_err(|error| types_differ(&error.to_string()))?;
-    match first_lost(values, &narrow) {
-        Some(row) => Err(out_of_range(values, row, SqlType::Decimal(None))),
-        None => Ok((narrow, scale)),
-    }
+    let wide = cast(values, &DataType::Decimal128(precision, scale));
+    numbers(&wide.map_err(|error| types_differ(&error.to_string()))?)
 }
 
 /// DECIMAL to integers: only whole numbers.
 fn whole(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
-    let (decimals, scale) = as_decimal128(values)?;
-    let decimals = decimals.as_primitive::<Decimal128Type>();
-    let unit = 10_i128.checked_pow(scale.max(0).unsigned_abs().into()).unwrap_or(i128::MAX);
-    let fraction = (0..decimals.len()).find(|&row| decimals.is_valid(row) && decimals.value(row) % unit != 0);
+    let is_whole = |number: Decimal| {
+        let unit = u32::try_from(number.scale).ok().map(|scale| power_of_ten(scale).unwrap_or(i128::MAX));
+        unit.is_none_or(|unit| number.unscaled % unit == 0)
+    };
+    let fraction =
+        numbers(values)?.into_iter().position(|number| number.is_some_and(|number| !is_whole(number)));
     if let Some(row) = fraction {
         let value = array_value_to_string(values, row).unwrap_or_default();
         let message = format!("{target} cannot take {value}, which is not a whole number");
@@ -245,28 +257,41 @@ fn whole(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayR
 
 /// DECIMAL to DECIMAL: digits behind the scale are cut off.
 fn cut(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
-    let DataType::Decimal128(precision, scale) = *wanted else { return convert(values, target, wanted) };
     if values.data_type() == wanted {
         return Ok(Arc::clone(values));
     }
-    let (decimals, from) = as_decimal128(values)?;
-    let decimals = decimals.as_primitive::<Decimal128Type>();
-    let factor = 10_i128.pow(u32::from(scale.abs_diff(from)).min(38));
-    let limit = 10_i128.pow(u32::from(precision));
-    let rescale = |value: i128| {
-        let value = if scale >= from { value.checked_mul(factor)? } else { value / factor };
-        (value.abs() < limit).then_some(value)
-    };
-    let mut rescaled = Vec::with_capacity(decimals.len());
-    for (row, value) in decimals.iter().enumerate() {
-        match value.map(rescale) {
-            None => rescaled.push(None),
-            Some(Some(value)) => rescaled.push(Some(value)),
-            Some(None) => return Err(out_of_range(values, row, target)),
+    let numbers = numbers(values)?;
+    let array: ArrayRef = match *wanted {
+        DataType::Decimal128(precision, scale) => {
+            let limit = 10_u128.pow(u32::from(precision));
+            let rescaled = |number: Decimal| {
+                number.rescale(i32::from(scale)).filter(|digits| digits.unsigned_abs() < limit)
+            };
+            let array: Decimal128Array = all(values, target, numbers, rescaled)?.into();
+            Arc::new(array.with_data_type(wanted.clone()))
         }
-    }
-    let array = Decimal128Array::from(rescaled).with_precision_and_scale(precision, scale);
-    Ok(Arc::new(array.map_err(|error| types_differ(&error.to_string()))?))
+        DataType::Decimal256(..) => {
+            let array: Decimal256Array = all(values, target, numbers, widened)?.into();
+            Arc::new(array.with_data_type(wanted.clone()))
+        }
+        _ => return convert(values, target, wanted),
+    };
+    Ok(array)
+}
+
+/// What becomes of each number; the first one of which nothing does is refused.
+fn all<T>(
+    values: &ArrayRef,
+    target: SqlType,
+    numbers: Vec<Option<Decimal>>,
+    digits: impl Fn(Decimal) -> Option<T>,
+) -> Result<Vec<Option<T>>, Refusal> {
+    let of = |(row, number): (usize, Option<Decimal>)| match number.map(&digits) {
+        None => Ok(None),
+        Some(Some(digits)) => Ok(Some(digits)),
+        Some(None) => Err(out_of_range(values, row, target)),
+    };
+    numbers.into_iter().enumerate().map(of).collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use crate::error::SqlError;
 use crate::functions::{
     self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, ExactDivision,
-    PaddedKeys, PhoenixNumbers, RoundedProducts,
+    PaddedKeys, PhoenixNumbers, RoundedProducts, WideArithmetic, WideCasts,
 };
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
@@ -124,6 +124,7 @@ impl Engine {
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(SingleRows),
                 Arc::new(TypeCoercion::new()),
+                Arc::new(WideCasts),
                 Arc::new(OuterTypes),
                 Arc::new(UnknownMembership),
                 Arc::new(UnknownInLists),
@@ -135,6 +136,7 @@ impl Engine {
             Arc::new(CheckedArithmetic::new()),
             Arc::new(ExactDivision::new()),
             Arc::new(RoundedProducts::new()),
+            Arc::new(WideArithmetic::new()),
             Arc::new(DateArithmetic::new()),
             Arc::new(Concatenation::new()),
             Arc::new(ArraySyntax::new()),

@@ -27,6 +27,7 @@ mod product;
 mod rounding;
 mod text;
 mod unsigned;
+mod wide;
 mod zones;
 
 use std::collections::HashMap;
@@ -55,10 +56,11 @@ pub(crate) use division::ExactDivision;
 pub(crate) use escaped::{FROM_ESCAPED, TO_ESCAPED};
 pub(crate) use exact::decimals;
 pub(crate) use instant::{iso, parse_instant};
-pub(crate) use numbers::PhoenixNumbers;
+pub(crate) use numbers::{PhoenixNumbers, WideCasts};
 pub(crate) use product::RoundedProducts;
 pub(crate) use text::Concatenation;
 pub(crate) use unsigned::NOT_NEGATIVE;
+pub(crate) use wide::WideArithmetic;
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {

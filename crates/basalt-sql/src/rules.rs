@@ -12,6 +12,7 @@ mod gate;
 mod null_joins;
 mod outer_types;
 mod product_types;
+mod sortable_keys;
 
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ use gate::gated;
 use null_joins::NullJoins;
 pub(crate) use outer_types::OuterTypes;
 use product_types::ProductTypes;
+use sortable_keys::SortableKeys;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -67,6 +69,7 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             rules.insert(at, Arc::new(Forget(forget)));
         }
     }
+    rules.push(Arc::new(SortableKeys));
     rules
 }
 
@@ -109,7 +112,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 }
 
 /// Logical rules that change joins, unions and subqueries, and nothing else.
-const OF_SEVERAL_INPUTS: [&str; 15] = [
+const OF_SEVERAL_INPUTS: [&str; 16] = [
     "rewrite_set_comparison",
     "optimize_unions",
     "unions_to_filter",
@@ -125,6 +128,7 @@ const OF_SEVERAL_INPUTS: [&str; 15] = [
     "join_order",
     "forget_before_sorts",
     "forget_before_groups",
+    "sortable_keys",
 ];
 
 /// The optimizer of logical plans of one table.

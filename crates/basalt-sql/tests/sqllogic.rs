@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs every `tests/sql/*.slt` against a database of its own.
 //!
-//! `query` compares rows; NULL is written `NULL`, the empty text `(empty)`, and `rowsort` sorts before comparing.
+//! `query` compares rows; NULL is written `NULL`, the empty text `(empty)`, a DECIMAL without precision without the zeros behind its last digit, and `rowsort` sorts before comparing.
 //! `statement error <pattern>` matches the whole message; the code comes first, e.g. `1012 table X does not exist`.
 //! `reopen` as a statement closes the database and opens it again. `{dir}` in a statement is a directory for its files.
 
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use basalt_sql::{Engine, EngineOptions, Outcome, Session, SqlError};
 use basalt_store::{Database, OpenOptions};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::StreamExt;
@@ -88,12 +89,18 @@ fn append(batch: &RecordBatch, rows: &mut Vec<Vec<String>>) {
     let columns: Vec<_> = batch
         .columns()
         .iter()
-        .map(|column| ArrayFormatter::try_new(column, &options).expect("printable"))
+        .map(|column| {
+            let is_wide = matches!(column.data_type(), DataType::Decimal256(..));
+            (ArrayFormatter::try_new(column, &options).expect("printable"), is_wide)
+        })
         .collect();
     for row in 0..batch.num_rows() {
-        let text = |column: &ArrayFormatter<'_>| {
-            let text = column.value(row).to_string();
-            if text.is_empty() { "(empty)".to_owned() } else { text }
+        let text = |(column, is_wide): &(ArrayFormatter<'_>, bool)| match column.value(row).to_string() {
+            text if text.is_empty() => "(empty)".to_owned(),
+            text if *is_wide && text.contains('.') => {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            text => text,
         };
         rows.push(columns.iter().map(text).collect());
     }

@@ -18,11 +18,12 @@ use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type, Sche
 use arrow::error::ArrowError;
 use arrow::ipc::reader::{FileReader, StreamReader};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use basalt_hfile::typed::DECIMAL_DEFAULT;
 use basalt_model::SqlType;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 
 use super::text::schema_of;
-use super::value::{BARE_DECIMAL, integer_range};
+use super::value::integer_range;
 use super::{BadRow, Refusals, Source, Target, TargetColumn, arrow_type, file, input, is_stdin, unfit};
 use crate::error::{Context, Result};
 use crate::format::Options;
@@ -217,7 +218,7 @@ fn refusal(from: &DataType, to: SqlType) -> Option<String> {
     if let (DataType::Decimal128(_, found) | DataType::Decimal256(_, found), SqlType::Decimal(size)) =
         (from, to)
     {
-        let (_, kept) = size.unwrap_or(BARE_DECIMAL);
+        let (_, kept) = size.unwrap_or(DECIMAL_DEFAULT);
         if *found > kept {
             return Some(format!("the file has {found} digits behind the point, {to} keeps {kept}"));
         }

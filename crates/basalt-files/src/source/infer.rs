@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
+use basalt_hfile::typed::DECIMAL_DEFAULT;
 use basalt_model::SqlType;
 
 use super::records::Records;
@@ -94,6 +95,7 @@ fn of_arrow(data_type: &DataType) -> Option<SqlType> {
         {
             SqlType::Decimal(Some((*precision, *scale)))
         }
+        DataType::Decimal256(_, scale) if (0..=DECIMAL_DEFAULT.1).contains(scale) => SqlType::Decimal(None),
         DataType::Date32
         | DataType::Date64
         | DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Second, _) => SqlType::Date,

@@ -4,7 +4,7 @@
 //! | type | text |
 //! |---|---|
 //! | integers | digits, with a sign if need be; must fit the type |
-//! | DECIMAL(p,s) | digits, point, exponent; digits that the scale would cut off are an error, zeros are not |
+//! | DECIMAL(p,s), DECIMAL | digits, point, exponent; digits that the scale would cut off are an error, zeros are not |
 //! | FLOAT, DOUBLE | as usual, also `NaN` and `Infinity` |
 //! | BOOLEAN | `true false t f yes no y n 1 0` in any case |
 //! | DATE, TIME, TIMESTAMP | `2026-01-31`, `2026-01-31 12:34:56.789`, with `T` for the space and `Z` at the end if one likes |
@@ -17,16 +17,14 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanBuilder, Decimal128Builder, Float32Builder, Float64Builder, Int8Builder,
-    Int16Builder, Int32Builder, Int64Builder, StringViewBuilder, TimestampMillisecondBuilder,
-    TimestampNanosecondBuilder, new_null_array,
+    ArrayRef, BinaryBuilder, BooleanBuilder, Decimal128Builder, Decimal256Builder, Float32Builder,
+    Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, StringViewBuilder,
+    TimestampMillisecondBuilder, TimestampNanosecondBuilder, new_null_array,
 };
-use arrow::datatypes::DataType;
-use basalt_hfile::typed::arrow_type;
+use arrow::datatypes::{DataType, i256};
+use basalt_hfile::typed::{DECIMAL_DEFAULT, arrow_type, widened};
 use basalt_model::SqlType;
-
-/// Precision and scale of a DECIMAL that was declared without.
-pub(super) const BARE_DECIMAL: (u8, i8) = (38, 10);
+use basalt_model::types::Decimal;
 
 /// One value on its way from text to an array.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +32,10 @@ pub(super) enum Value<'a> {
     Null,
     /// All integer types.
     Integer(i64),
-    /// DECIMAL, scaled.
+    /// DECIMAL(p,s), scaled.
     Decimal(i128),
+    /// DECIMAL, at the scale that Arrow has it with.
+    WideDecimal(i256),
     Float(f32),
     Double(f64),
     Boolean(bool),
@@ -73,8 +73,11 @@ pub(super) fn parse(sql_type: SqlType, text: &str) -> Result<Value<'_>, String> 
             .map_err(|_| not_a())
             .and_then(|value: f64| if value >= 0.0 { finite64(trimmed, value) } else { Err(not_a()) }),
         Decimal(size) => {
-            let (precision, scale) = size.unwrap_or(BARE_DECIMAL);
-            decimal(trimmed, precision, scale).map_err(|wrong| match wrong {
+            let (value, scale) = match size {
+                Some((precision, scale)) => (decimal(trimmed, precision, scale), scale),
+                None => (wide_decimal(trimmed), DECIMAL_DEFAULT.1),
+            };
+            value.map_err(|wrong| match wrong {
                 DecimalError::NotANumber => not_a(),
                 DecimalError::TooLarge => format!("{} does not fit {sql_type}", quoted(text)),
                 DecimalError::TooFine => {
@@ -233,8 +236,28 @@ enum DecimalError {
     TooFine,
 }
 
-/// The number scaled by 10^scale.
+/// The number with `scale` digits behind the point.
 fn decimal(text: &str, precision: u8, scale: i8) -> Result<Value<'static>, DecimalError> {
+    let number = number(text)?.normalized();
+    if number.scale > i32::from(scale) {
+        return Err(DecimalError::TooFine);
+    }
+    match number.rescale(scale.into()) {
+        Some(digits) if digits.unsigned_abs() < 10u128.pow(precision.into()) => Ok(Value::Decimal(digits)),
+        _ => Err(DecimalError::TooLarge),
+    }
+}
+
+/// The number as a DECIMAL without precision: 38 digits, wherever the point is.
+fn wide_decimal(text: &str) -> Result<Value<'static>, DecimalError> {
+    let number = number(text)?.normalized();
+    if number.scale > i32::from(DECIMAL_DEFAULT.1) {
+        return Err(DecimalError::TooFine);
+    }
+    widened(number).map(Value::WideDecimal).ok_or(DecimalError::TooLarge)
+}
+
+fn number(text: &str) -> Result<Decimal, DecimalError> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => {
             (mantissa, exponent.parse::<i32>().map_err(|_| DecimalError::NotANumber)?)
@@ -266,22 +289,8 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Result<Value<'static>, Decim
     if !digits_seen {
         return Err(DecimalError::NotANumber);
     }
-    let mut shift = i64::from(scale) + i64::from(exponent) - i64::from(behind_point.unwrap_or(0));
-    while shift > 0 && value != 0 {
-        value = value.checked_mul(10).ok_or(DecimalError::TooLarge)?;
-        shift -= 1;
-    }
-    while shift < 0 && value != 0 {
-        if value % 10 != 0 {
-            return Err(DecimalError::TooFine);
-        }
-        value /= 10;
-        shift += 1;
-    }
-    if value >= 10i128.pow(precision.into()) {
-        return Err(DecimalError::TooLarge);
-    }
-    Ok(Value::Decimal(if negative { -value } else { value }))
+    let scale = behind_point.unwrap_or(0).saturating_sub(exponent);
+    Ok(Decimal::new(if negative { -value } else { value }, scale))
 }
 
 /// `2026-01-31`, with an optional time of day, in units of which `per_second` make a second. Digits behind the unit must be zeros.
@@ -361,6 +370,7 @@ pub(super) enum Collector {
     Float(Float32Builder),
     Double(Float64Builder),
     Decimal(Decimal128Builder),
+    WideDecimal(Decimal256Builder),
     Boolean(BooleanBuilder),
     Millis(TimestampMillisecondBuilder),
     Nanos(TimestampNanosecondBuilder),
@@ -397,7 +407,8 @@ impl Collector {
             BigInt | UnsignedLong => Self::Int64(Int64Builder::new()),
             Float | UnsignedFloat => Self::Float(Float32Builder::new()),
             Double | UnsignedDouble => Self::Double(Float64Builder::new()),
-            Decimal(_) => Self::Decimal(Decimal128Builder::new().with_data_type(arrow_type(sql_type))),
+            Decimal(Some(_)) => Self::Decimal(Decimal128Builder::new().with_data_type(arrow_type(sql_type))),
+            Decimal(None) => Self::WideDecimal(Decimal256Builder::new().with_data_type(arrow_type(sql_type))),
             Boolean => Self::Boolean(BooleanBuilder::new()),
             Date | Time | UnsignedDate | UnsignedTime => Self::Millis(TimestampMillisecondBuilder::new()),
             Timestamp | UnsignedTimestamp => Self::Nanos(TimestampNanosecondBuilder::new()),
@@ -418,6 +429,7 @@ impl Collector {
             Self::Float(builder) => append!(builder, value, Value::Float, |value: &f32| *value),
             Self::Double(builder) => append!(builder, value, Value::Double, |value: &f64| *value),
             Self::Decimal(builder) => append!(builder, value, Value::Decimal, |value: &i128| *value),
+            Self::WideDecimal(builder) => append!(builder, value, Value::WideDecimal, |value: &i256| *value),
             Self::Boolean(builder) => append!(builder, value, Value::Boolean, |value: &bool| *value),
             Self::Millis(builder) => append!(builder, value, Value::Instant, |value: &i64| *value),
             Self::Nanos(builder) => append!(builder, value, Value::Instant, |value: &i64| *value),
@@ -444,6 +456,7 @@ impl Collector {
             Self::Float(builder) => Arc::new(builder.finish()),
             Self::Double(builder) => Arc::new(builder.finish()),
             Self::Decimal(builder) => Arc::new(builder.finish()),
+            Self::WideDecimal(builder) => Arc::new(builder.finish()),
             Self::Boolean(builder) => Arc::new(builder.finish()),
             Self::Millis(builder) => Arc::new(builder.finish()),
             Self::Nanos(builder) => Arc::new(builder.finish()),

@@ -8,13 +8,13 @@ mod vectors;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal64Array, Decimal128Array, ListArray,
-    NullBufferBuilder, PrimitiveArray,
+    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, Decimal64Array, Decimal128Array,
+    Decimal256Array, ListArray, NullBufferBuilder, PrimitiveArray,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{
     ArrowPrimitiveType, DECIMAL64_MAX_PRECISION, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMillisecondType, TimestampNanosecondType,
+    Int64Type, TimestampMillisecondType, TimestampNanosecondType, i256,
 };
 use arrow::error::ArrowError;
 use basalt_model::rowkey::KeyError;
@@ -25,7 +25,7 @@ use basalt_model::types::value::invert;
 use basalt_model::{ElementType, SortOrder, SqlType, TypeError};
 
 use self::texts::Texts;
-use super::{DECIMAL_DEFAULT, list_field};
+use super::{DECIMAL_DEFAULT, list_field, widened};
 
 /// Where the bytes of one column lie, row by row.
 pub(super) trait ValueSource {
@@ -79,6 +79,8 @@ enum Values {
         precision: u8,
         scale: i8,
     },
+    /// Without declared precision.
+    WideDecimal(Vec<i256>),
     Bool(BooleanBufferBuilder),
     Text(Texts),
     Bytes(BinaryBuilder),
@@ -100,10 +102,8 @@ impl ColumnBuilder {
             BigInt | UnsignedLong => Values::I64(Vec::new()),
             Float | UnsignedFloat => Values::F32(Vec::new()),
             Double | UnsignedDouble => Values::F64(Vec::new()),
-            Decimal(declared) => {
-                let (precision, scale) = declared.unwrap_or(DECIMAL_DEFAULT);
-                Values::Decimal { values: Vec::new(), precision, scale }
-            }
+            Decimal(Some((precision, scale))) => Values::Decimal { values: Vec::new(), precision, scale },
+            Decimal(None) => Values::WideDecimal(Vec::new()),
             Boolean => Values::Bool(BooleanBufferBuilder::new(0)),
             Date | Time | UnsignedDate | UnsignedTime => Values::Millis(Vec::new()),
             Timestamp | UnsignedTimestamp => Values::Nanos(Vec::new()),
@@ -187,6 +187,7 @@ impl ColumnBuilder {
                 let limit = decimal::power_of_ten((*precision).into()).unwrap_or(i128::MAX);
                 target.decimals(source, values, limit, i32::from(*scale))
             }
+            Values::WideDecimal(values) => target.wide_decimals(source, values),
             Values::Bool(values) => target.booleans(source, values),
             Values::Text(values) => target.texts(source, values),
             Values::Bytes(values) => target.bytes(source, values),
@@ -222,6 +223,10 @@ impl ColumnBuilder {
                 let values = taken(values);
                 let array = Decimal64Array::try_new(values.into(), nulls)?;
                 Arc::new(array.with_precision_and_scale(*precision, *scale)?)
+            }
+            Values::WideDecimal(values) => {
+                let array = Decimal256Array::try_new(taken(values).into(), nulls)?;
+                Arc::new(array.with_precision_and_scale(DECIMAL_DEFAULT.0, DECIMAL_DEFAULT.1)?)
             }
             Values::Bool(values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
             Values::Text(values) => values.finish(nulls)?,
@@ -297,6 +302,17 @@ impl Target<'_> {
             let fits = number.unsigned_abs() < limit.unsigned_abs();
             let number = T::try_from(number).ok().filter(|_| fits);
             values.push(number.ok_or_else(|| damaged(sql_type, DecimalError::OutOfRange))?);
+            Ok(())
+        })
+    }
+
+    fn wide_decimals(self, source: &mut impl ValueSource, values: &mut Vec<i256>) -> Extended {
+        let sql_type = self.sql_type;
+        self.any_asc(source, |bytes| {
+            let number = bytes.map_or(Ok(decimal::Decimal::new(0, 0)), decimal::decode);
+            let number = number.map_err(|error| damaged(sql_type, error))?;
+            let digits = widened(number).ok_or_else(|| damaged(sql_type, DecimalError::OutOfRange))?;
+            values.push(digits);
             Ok(())
         })
     }
@@ -478,7 +494,9 @@ fn width(sql_type: SqlType, expected: usize, found: usize) -> TypeError {
 fn damaged(sql_type: SqlType, error: DecimalError) -> TypeError {
     let what = match error {
         DecimalError::Bytes(what) => what,
-        DecimalError::OutOfRange => "the number has more digits than declared",
+        DecimalError::OutOfRange => {
+            "the number has more digits than declared, or more than 38 before the point"
+        }
     };
     TypeError::Bytes { sql_type, what }
 }

@@ -5,13 +5,14 @@
 use arrow::array::AsArray;
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{
-    DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
-    TimestampMillisecondType, TimestampNanosecondType,
+    DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimeUnit, TimestampMillisecondType, TimestampNanosecondType, i256,
 };
 use basalt_model::types::array::ArrayWriter;
 use basalt_model::types::{Decimal, decimal, number, value};
 use basalt_model::{ElementType, SqlType, TypeError};
 
+use super::narrowed;
 use crate::columnar::{Form, Gathered, StringList};
 
 /// An array bound to a column.
@@ -39,6 +40,10 @@ enum Values<'a> {
         scale: i32,
         limit: u128,
         exact: bool,
+    },
+    WideDecimal {
+        values: &'a [i256],
+        scale: i32,
     },
     Bool(&'a BooleanBuffer),
     Text(&'a arrow::array::StringArray),
@@ -88,6 +93,10 @@ impl<'a> Source<'a> {
                     exact: declared.is_none_or(|(_, declared)| declared == scale),
                 }
             }
+            (Decimal(_), &DataType::Decimal256(_, scale)) => Values::WideDecimal {
+                values: array.as_primitive::<Decimal256Type>().values(),
+                scale: scale.into(),
+            },
             (Boolean, DataType::Boolean) => Values::Bool(array.as_boolean().values()),
             (Date | Time | UnsignedDate | UnsignedTime, DataType::Timestamp(TimeUnit::Millisecond, _)) => {
                 Values::I64(array.as_primitive::<TimestampMillisecondType>().values())
@@ -153,6 +162,11 @@ impl<'a> Source<'a> {
                     let number = value::Value::Decimal(number);
                     self.sql_type.encode(basalt_model::SortOrder::Asc, &number, out)?;
                 }
+            }
+            Values::WideDecimal { values, scale } => {
+                let number = narrowed(values[row], *scale).ok_or_else(|| self.out_of_range(values[row]))?;
+                let number = value::Value::Decimal(number);
+                self.sql_type.encode(basalt_model::SortOrder::Asc, &number, out)?;
             }
             Values::Bool(values) => out.push(values.value(row) as u8),
             Values::Text(values) => value::put_text(self.sql_type, values.value(row), out)?,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use basalt_hfile::typed::{DECIMAL_DEFAULT, TYPE_METADATA, arrow_type};
+use basalt_hfile::typed::{TYPE_METADATA, arrow_type};
 use basalt_model::{SqlType, TableName};
 use basalt_store::Database;
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
@@ -113,9 +113,7 @@ fn of_arrow(data_type: &DataType) -> Option<SqlType> {
         DataType::Int64 | DataType::UInt32 | DataType::UInt64 => SqlType::BigInt,
         DataType::Float32 => SqlType::Float,
         DataType::Float64 => SqlType::Double,
-        DataType::Decimal128(precision, scale) if (*precision, *scale) == DECIMAL_DEFAULT => {
-            SqlType::Decimal(None)
-        }
+        DataType::Decimal256(..) => SqlType::Decimal(None),
         DataType::Decimal128(precision, scale) if *scale >= 0 => SqlType::Decimal(Some((*precision, *scale))),
         DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Second, _) | DataType::Date32 => SqlType::Date,
         DataType::Timestamp(..) => SqlType::Timestamp,

@@ -463,7 +463,8 @@ pub(crate) fn readable_type(data_type: &datafusion::arrow::datatypes::DataType) 
 }
 
 fn readable_types(text: &str) -> String {
-    const NAMES: [(&str, &str); 22] = [
+    const NAMES: [(&str, &str); 23] = [
+        ("Decimal256(76, 38)", "DECIMAL"),
         ("Timestamp(Millisecond, None)", "DATE"),
         ("Timestamp(ms)", "DATE"),
         ("Timestamp(Nanosecond, None)", "TIMESTAMP"),

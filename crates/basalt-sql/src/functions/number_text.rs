@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, StringArray};
+use basalt_hfile::typed::DECIMAL_DEFAULT;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::cast_utils::parse_decimal;
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Decimal256Type, TimeUnit};
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
 
@@ -14,7 +15,7 @@ use super::number_format::{NumberFormat, STANDARD};
 use super::plain::{Plain, constant_text, count, is_text};
 use crate::error::{SqlError, code};
 
-const DECIMAL: DataType = DataType::Decimal128(38, 10);
+const DECIMAL: DataType = DataType::Decimal256(DECIMAL_DEFAULT.0, DECIMAL_DEFAULT.1);
 
 /// TO_NUMBER(text[, pattern]), and of dates the milliseconds since 1970.
 pub(super) fn to_number() -> ScalarUDF {
@@ -42,13 +43,15 @@ fn run_to_number(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
             Some(format) => format.parse(text),
             None => Some(text.trim().to_owned()),
         };
-        match digits.and_then(|digits| parse_decimal::<Decimal128Type>(&digits, 38, 10).ok()) {
+        match digits.and_then(|digits| {
+            parse_decimal::<Decimal256Type>(&digits, DECIMAL_DEFAULT.0, DECIMAL_DEFAULT.1).ok()
+        }) {
             Some(number) => Ok(Some(number)),
             None => Err(SqlError::coded(code::ILLEGAL_DATA, format!("'{text}' is no number")).into()),
         }
     });
-    let numbers: Decimal128Array = numbers.collect::<Result<_>>()?;
-    Ok(ColumnarValue::Array(Arc::new(numbers.with_precision_and_scale(38, 10)?)))
+    let numbers: Decimal256Array = numbers.collect::<Result<_>>()?;
+    Ok(ColumnarValue::Array(Arc::new(numbers.with_data_type(DECIMAL))))
 }
 
 fn format(args: &ScalarFunctionArgs) -> Result<Option<NumberFormat>> {

@@ -3,12 +3,13 @@
 //!
 //! Literals like `0.5` beside FLOAT and DOUBLE are DECIMAL by themselves, and the planner would turn the *column*
 //! into a DECIMAL of few digits to compare the two, which is slow and fails for a value like 1e18. Here the literal
-//! becomes a floating-point number of the column's type instead. A CAST of a DECIMAL to an integer rounds, halves
+//! becomes a floating-point number of the column's type instead, and so does a column of DECIMALs that is compared with it. A CAST of a DECIMAL to an integer rounds, halves
 //! away from zero, where the planner's cuts off; one of a floating-point number to a DECIMAL keeps the digits that the
 //! number is shown with ([`super::exact`]). The negative of a whole number is a BIGINT, and checked.
 
 use datafusion::arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType, TimeUnit,
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type,
+    DecimalType, TimeUnit,
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -23,9 +24,14 @@ use datafusion::scalar::ScalarValue;
 use super::arithmetic::{is_whole, negated};
 use super::exact;
 
-/// The rule.
+/// The rule before types are coerced.
 #[derive(Debug, Default)]
 pub(crate) struct PhoenixNumbers;
+
+/// The rule for what coercion brings: casts between floating-point numbers and DECIMALs of 256 bits, of whose 38 digits behind the point Arrow's casts
+/// make others.
+#[derive(Debug, Default)]
+pub(crate) struct WideCasts;
 
 impl AnalyzerRule for PhoenixNumbers {
     fn name(&self) -> &str {
@@ -33,11 +39,25 @@ impl AnalyzerRule for PhoenixNumbers {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(rewrite_plan).map(|rewritten| rewritten.data)
+        plan.transform_up_with_subqueries(|plan| rewrite_plan(plan, rewrite)).map(|rewritten| rewritten.data)
     }
 }
 
-fn rewrite_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+impl AnalyzerRule for WideCasts {
+    fn name(&self) -> &str {
+        "wide_casts"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| rewrite_plan(plan, exact_cast))
+            .map(|rewritten| rewritten.data)
+    }
+}
+
+fn rewrite_plan(
+    plan: LogicalPlan,
+    rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
     if matches!(plan, LogicalPlan::TableScan(_) | LogicalPlan::Extension(_) | LogicalPlan::Values(_)) {
         return Ok(Transformed::no(plan));
     }
@@ -57,9 +77,20 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     };
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let compares = op.negate().is_some();
+            let beside = |expr: Expr, float: &Expr, data_type: &DataType| {
+                if compares && !matches!(float, Expr::Literal(..)) {
+                    compared(expr, data_type, schema)
+                } else {
+                    as_float(expr, data_type)
+                }
+            };
             let (left, right) = match (float(&left), float(&right)) {
-                (Some(data_type), None) => (left, Box::new(as_float(*right, &data_type))),
-                (None, Some(data_type)) => (Box::new(as_float(*left, &data_type)), right),
+                (Some(data_type), None) => {
+                    let right = beside(*right, &left, &data_type);
+                    (left, Box::new(right))
+                }
+                (None, Some(data_type)) => (Box::new(beside(*left, &right, &data_type)), right),
                 _ => return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
             };
             Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })))
@@ -68,14 +99,15 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let Some(data_type) = float(&expr) else {
                 return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
             };
-            let (low, high) = (Box::new(as_float(*low, &data_type)), Box::new(as_float(*high, &data_type)));
+            let (low, high) = (compared(*low, &data_type, schema), compared(*high, &data_type, schema));
+            let (low, high) = (Box::new(low), Box::new(high));
             Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
         }
         Expr::InList(InList { expr, list, negated }) => {
             let Some(data_type) = float(&expr) else {
                 return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
             };
-            let list = list.into_iter().map(|item| as_float(item, &data_type)).collect();
+            let list = list.into_iter().map(|item| compared(item, &data_type, schema)).collect();
             Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
         }
         Expr::Negative(inner) if inner.get_type(schema).is_ok_and(|found| is_whole(&found)) => {
@@ -86,36 +118,69 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let millis = DataType::Timestamp(TimeUnit::Millisecond, None);
             Ok(Transformed::yes(Expr::Cast(Cast::new(cast.expr, millis))))
         }
-        Expr::Cast(cast) if matches!(cast.field.data_type(), DataType::Decimal128(..)) => {
+        Expr::Cast(cast)
+            if matches!(cast.field.data_type(), DataType::Decimal128(..) | DataType::Decimal256(..)) =>
+        {
             match cast.expr.get_type(schema)? {
-                DataType::Float32 | DataType::Float64 => Ok(Transformed::yes(exact::decimal(cast))),
+                DataType::Float32 | DataType::Float64 => Ok(Transformed::yes(exact::cast(cast))),
                 _ => Ok(Transformed::no(Expr::Cast(cast))),
             }
         }
         Expr::Cast(cast) if cast.field.data_type().is_integer() => {
-            let DataType::Decimal128(_, 1..) = cast.expr.get_type(schema)? else {
-                return Ok(Transformed::no(Expr::Cast(cast)));
+            let whole = match cast.expr.get_type(schema)? {
+                DataType::Decimal128(_, 1..) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
+                DataType::Decimal256(_, 1..) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0),
+                _ => return Ok(Transformed::no(Expr::Cast(cast))),
             };
-            let whole = Expr::Cast(Cast::new(cast.expr, DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0)));
+            let whole = Expr::Cast(Cast::new(cast.expr, whole));
             Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(whole), field: cast.field })))
         }
         expr => Ok(Transformed::no(expr)),
     }
 }
 
-/// A DECIMAL literal as the nearest number of the type; anything else as it is.
-fn as_float(expr: Expr, data_type: &DataType) -> Expr {
-    match &expr {
-        Expr::Literal(ScalarValue::Decimal128(Some(value), precision, scale), _) => {
-            let text = Decimal128Type::format_decimal(*value, *precision, *scale);
-            match data_type {
-                DataType::Float32 => text.parse::<f32>().map(lit).unwrap_or(expr),
-                _ => text.parse::<f64>().map(lit).unwrap_or(expr),
-            }
-        }
-        Expr::Negative(inner) if matches!(inner.as_ref(), Expr::Literal(ScalarValue::Decimal128(..), _)) => {
-            Expr::Negative(Box::new(as_float(inner.as_ref().clone(), data_type)))
+/// A cast that [`exact`] does better; anything else as it is.
+fn exact_cast(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Expr::Cast(cast) = expr else { return Ok(Transformed::no(expr)) };
+    let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type());
+    Ok(match (from.is_floating(), to.is_floating()) {
+        (true, false) if matches!(to, DataType::Decimal256(..)) => Transformed::yes(exact::cast(cast)),
+        (false, true) if matches!(from, DataType::Decimal256(..)) => Transformed::yes(exact::cast(cast)),
+        _ => Transformed::no(Expr::Cast(cast)),
+    })
+}
+
+/// A DECIMAL, whether a literal or not, as the nearest number of the type; anything else as it is.
+fn compared(expr: Expr, data_type: &DataType, schema: &DFSchema) -> Expr {
+    let expr = as_float(expr, data_type);
+    match expr.get_type(schema) {
+        Ok(DataType::Decimal128(..) | DataType::Decimal256(..)) => {
+            exact::cast(Cast::new(Box::new(expr), data_type.clone()))
         }
         _ => expr,
     }
+}
+
+/// A DECIMAL literal as the nearest number of the type; anything else as it is.
+fn as_float(expr: Expr, data_type: &DataType) -> Expr {
+    let text = match &expr {
+        Expr::Literal(ScalarValue::Decimal128(Some(value), precision, scale), _) => {
+            Decimal128Type::format_decimal(*value, *precision, *scale)
+        }
+        Expr::Literal(ScalarValue::Decimal256(Some(value), precision, scale), _) => {
+            Decimal256Type::format_decimal(*value, *precision, *scale)
+        }
+        Expr::Negative(inner) if is_decimal(inner) => {
+            return Expr::Negative(Box::new(as_float(inner.as_ref().clone(), data_type)));
+        }
+        _ => return expr,
+    };
+    match data_type {
+        DataType::Float32 => text.parse::<f32>().map(lit).unwrap_or(expr),
+        _ => text.parse::<f64>().map(lit).unwrap_or(expr),
+    }
+}
+
+fn is_decimal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Decimal128(..) | ScalarValue::Decimal256(..), _))
 }

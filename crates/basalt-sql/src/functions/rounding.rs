@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
+use basalt_hfile::typed::wide_power_of_ten;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, TimestampMillisecondArray,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, TimestampMillisecondArray,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Float64Type, Int64Type, TimeUnit,
-    TimestampMillisecondType, TimestampNanosecondType,
+    DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Float64Type, Int64Type, TimeUnit,
+    TimestampMillisecondType, TimestampNanosecondType, i256,
 };
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF};
@@ -41,7 +42,7 @@ fn coerce(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {
     let upper = name.to_uppercase();
     let mut wanted = vec![match &found[0] {
         timestamp @ DataType::Timestamp(..) => timestamp.clone(),
-        decimal @ DataType::Decimal128(..) => decimal.clone(),
+        decimal @ (DataType::Decimal128(..) | DataType::Decimal256(..)) => decimal.clone(),
         integer if integer.is_integer() => DataType::Int64,
         DataType::Float32 | DataType::Float64 | DataType::Null => DataType::Float64,
         other => return plan_err!("{upper} takes numbers and dates, not {other}"),
@@ -92,6 +93,13 @@ fn run(args: &ScalarFunctionArgs, toward: Toward) -> Result<ColumnarValue> {
             let rounded: Decimal128Array = decimals.unary(|value| nearest_multiple(value, step, toward));
             Arc::new(rounded.with_data_type(return_type(std::slice::from_ref(values_type), &[])))
         }
+        DataType::Decimal256(_, scale) => {
+            let extra = u32::try_from(i64::from(*scale) - digits(args)?).unwrap_or(0);
+            let step = wide_power_of_ten(extra).unwrap_or(i256::ONE);
+            let decimals = values.as_primitive::<Decimal256Type>();
+            let rounded: Decimal256Array = decimals.unary(|value| nearest_wide_multiple(value, step, toward));
+            Arc::new(rounded.with_data_type(values_type.clone()))
+        }
         DataType::Float64 => {
             let factor = 10_f64.powi(i32::try_from(digits(args)?).unwrap_or(0));
             let rounded: Float64Array = values.as_primitive::<Float64Type>().unary(|value| {
@@ -131,6 +139,21 @@ fn nearest_multiple(value: i128, step: i128, toward: Toward) -> i128 {
         Toward::Nearest => rest * 2 >= step,
     };
     (below + i128::from(up)) * step
+}
+
+/// The same in 256 bits.
+fn nearest_wide_multiple(value: i256, step: i256, toward: Toward) -> i256 {
+    let rest = value.wrapping_rem(step);
+    let rest = if rest.is_negative() { rest.wrapping_add(step) } else { rest };
+    let below = value.wrapping_sub(rest);
+    let to_next = step.wrapping_sub(rest);
+    let up = match toward {
+        Toward::Down => false,
+        Toward::Up => rest > i256::ZERO,
+        Toward::Nearest if value.is_negative() => rest > to_next,
+        Toward::Nearest => rest >= to_next,
+    };
+    if up { below.wrapping_add(step) } else { below }
 }
 
 fn round_dates(args: &ScalarFunctionArgs, values: &ArrayRef, toward: Toward) -> Result<ArrayRef> {
@@ -183,5 +206,20 @@ mod tests {
         assert_eq!(nearest_multiple(-123_456, 10, Toward::Down), -123_460);
         assert_eq!(nearest_multiple(-123_456, 10, Toward::Up), -123_450);
         assert_eq!(nearest_multiple(120, 10, Toward::Up), 120);
+    }
+
+    #[test]
+    fn wide_numbers_are_rounded_as_others_are() {
+        let wide = i256::from_i128;
+        for (value, step) in (-45..45).flat_map(|value| [1, 3, 10].map(|step| (value, step))) {
+            for toward in [Toward::Nearest, Toward::Up, Toward::Down] {
+                let rounded = nearest_wide_multiple(wide(value), wide(step), toward);
+                assert_eq!(
+                    rounded,
+                    wide(nearest_multiple(value, step, toward)),
+                    "{value} by {step}, {toward:?}"
+                );
+            }
+        }
     }
 }

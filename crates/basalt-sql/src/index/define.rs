@@ -355,6 +355,7 @@ fn sql_type_of(data_type: &DataType) -> Option<SqlType> {
         DataType::Float32 => SqlType::Float,
         DataType::Float64 => SqlType::Double,
         DataType::Decimal128(precision, scale) => SqlType::Decimal(Some((*precision, *scale))),
+        DataType::Decimal256(..) => SqlType::Decimal(None),
         DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => SqlType::Varchar(None),
         DataType::Timestamp(TimeUnit::Millisecond, None) => SqlType::Date,
         DataType::Timestamp(TimeUnit::Nanosecond, None) => SqlType::Timestamp,

@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
+use basalt_hfile::typed::{narrowed, wide_power_of_ten};
 use basalt_model::types::{Decimal, Value};
 use basalt_model::{SortOrder, SqlType};
+use datafusion::arrow::datatypes::i256;
 use datafusion::scalar::ScalarValue;
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
@@ -42,6 +44,7 @@ fn value_of(literal: &ScalarValue, sql_type: SqlType) -> Option<Value<'_>> {
         S::Float32(Some(v)) => Value::Float(*v),
         S::Float64(Some(v)) => Value::Double(*v),
         S::Decimal128(Some(v), _, scale) => Value::Decimal(Decimal::new(*v, i32::from(*scale))),
+        S::Decimal256(Some(v), _, scale) => Value::Decimal(exactly(*v, i32::from(*scale))?),
         S::Boolean(Some(v)) => Value::Boolean(*v),
         S::TimestampMillisecond(Some(v), None) => Value::Millis(*v),
         S::TimestampNanosecond(Some(v), None) => {
@@ -61,6 +64,13 @@ fn value_of(literal: &ScalarValue, sql_type: SqlType) -> Option<Value<'_>> {
         _ => false,
     };
     (!(signed_zero && sql_type.is_unsigned())).then_some(value)
+}
+
+/// The number, if 38 digits are enough for it.
+fn exactly(digits: i256, scale: i32) -> Option<Decimal> {
+    let number = narrowed(digits, scale)?;
+    let zeros = wide_power_of_ten(u32::try_from(scale.checked_sub(number.scale)?).ok()?)?;
+    (i256::from_i128(number.unscaled).checked_mul(zeros)? == digits).then_some(number)
 }
 
 fn text_of(literal: &ScalarValue, value: &Value<'_>) -> String {

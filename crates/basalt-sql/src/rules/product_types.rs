@@ -55,7 +55,7 @@ fn has_product(plan: &LogicalPlan) -> Result<bool> {
 /// A product of DECIMALs in a cast to its type; anything else as it is.
 fn kept(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr.get_type(schema) {
-        Ok(own @ DataType::Decimal128(..)) if is_product(&expr) => {
+        Ok(own @ (DataType::Decimal128(..) | DataType::Decimal256(..))) if is_product(&expr) => {
             Transformed::yes(Expr::Cast(Cast::new(Box::new(expr), own)))
         }
         _ => Transformed::no(expr),

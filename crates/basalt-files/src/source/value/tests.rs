@@ -34,7 +34,21 @@ fn decimals_are_exact() {
     check(money, "1e40", Err("'1e40' does not fit DECIMAL(5,2)"));
     check(money, "0e999999999", Ok(Value::Decimal(0)));
     check(money, ".", Err("'.' is not a DECIMAL(5,2)"));
-    check(SqlType::Decimal(None), "1.5", Ok(Value::Decimal(15_000_000_000)));
+}
+
+#[test]
+fn a_decimal_without_precision_keeps_38_digits_wherever_its_point_is() {
+    let bare = SqlType::Decimal(None);
+    let wide = |digits: &str| Value::WideDecimal(i256::from_string(digits).expect("a whole number"));
+    let zeros = "0".repeat(37);
+    let nines = "9".repeat(38);
+    check(bare, "1.5", Ok(wide(&format!("15{zeros}"))));
+    check(bare, "-1e-38", Ok(wide("-1")));
+    check(bare, &nines, Ok(wide(&format!("{nines}0{zeros}"))));
+    check(bare, "1e37", Ok(wide(&format!("1{zeros}0{zeros}"))));
+    check(bare, "0.000", Ok(wide("0")));
+    check(bare, "1e38", Err("'1e38' does not fit DECIMAL"));
+    check(bare, "1e-39", Err("'1e-39' has more than 38 digits behind the point, which DECIMAL cannot keep"));
 }
 
 #[test]

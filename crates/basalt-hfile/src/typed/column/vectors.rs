@@ -6,11 +6,13 @@ use std::ops::Mul;
 use std::sync::Arc;
 
 use arrow::array::NullBufferBuilder;
+use arrow::datatypes::i256;
 use basalt_model::SqlType;
 use basalt_model::rowkey::KeyError;
 use basalt_model::types::decimal;
 
 use super::super::decode::Selected;
+use super::super::{DECIMAL_DEFAULT, wide_power_of_ten};
 use super::texts::{Blanks, INLINE_MAX, Texts};
 use super::{ColumnBuilder, Extended, ValueSource, Values};
 use crate::columnar::{
@@ -79,6 +81,13 @@ impl ColumnBuilder {
                 let factor = factor.and_then(|factor| i64::try_from(factor).ok());
                 return factor.is_some_and(|factor| copy_decimals(to, from, factor, gaps, rows, nulls));
             }
+            (Values::WideDecimal(to), from, Form::Decimal(stored)) => {
+                let zeros = u32::try_from(DECIMAL_DEFAULT.1.saturating_sub(stored)).ok();
+                let factor = zeros.and_then(wide_power_of_ten);
+                // A number has 63 bits, so 19 digits, and ten to the power of more than 57 would be too much for some.
+                let factor = factor.filter(|_| zeros.is_some_and(|zeros| zeros <= 57));
+                return factor.is_some_and(|factor| copy_wide_decimals(to, from, factor, gaps, rows, nulls));
+            }
             (Values::Text(to), VectorValues::Texts(from), Form::Bytes) => {
                 return copy_texts(*sql_type, to, from, gaps, rows, nulls);
             }
@@ -117,6 +126,24 @@ where
         VectorValues::Narrow(from) => {
             copy(to, from, gaps, rows, nulls, |digits| T::from(widened(digits)) * factor);
         }
+        VectorValues::Texts(_) | VectorValues::Codes(..) => return false,
+    }
+    true
+}
+
+/// The same in 256 bits.
+fn copy_wide_decimals(
+    to: &mut Vec<i256>,
+    from: &VectorValues,
+    factor: i256,
+    gaps: Option<&[Place]>,
+    rows: &Selected,
+    nulls: &mut NullBufferBuilder,
+) -> bool {
+    let wide = |digits: i64| i256::from_i128(digits.into()).wrapping_mul(factor);
+    match from {
+        VectorValues::Wide(from) => copy(to, from, gaps, rows, nulls, |digits| wide(digits as i64)),
+        VectorValues::Narrow(from) => copy(to, from, gaps, rows, nulls, |digits| wide(widened(digits))),
         VectorValues::Texts(_) | VectorValues::Codes(..) => return false,
     }
     true

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array,
-    Int32Array, Int64Array, StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Decimal256Array, Float32Array, Float64Array,
+    Int8Array, Int16Array, Int32Array, Int64Array, StringViewArray, TimestampMillisecondArray,
+    TimestampNanosecondArray,
 };
+use arrow::datatypes::i256;
 use basalt_model::SqlType;
 
 use crate::typed::DECIMAL_DEFAULT;
@@ -106,8 +108,16 @@ pub(super) fn array(sql_type: SqlType, words: &[Option<u64>]) -> ArrayRef {
             })
         }))),
         Array(_) => panic!("no words stand for arrays"),
-        Decimal(declared) => {
-            let (precision, scale) = declared.unwrap_or(DECIMAL_DEFAULT);
+        Decimal(None) => {
+            // Up to 38 digits, the last of them up to 38 behind the point.
+            let value = |w: u64| {
+                let digits = ((w as i64 as i128) * (w as i128 | 1)) % 10i128.pow(38);
+                i256::from_i128(digits).wrapping_mul(i256::from_i128(10).wrapping_pow((w % 39) as u32))
+            };
+            let array = Decimal256Array::from_iter(words.map(|w| w.map(value)));
+            Arc::new(array.with_precision_and_scale(DECIMAL_DEFAULT.0, DECIMAL_DEFAULT.1).unwrap())
+        }
+        Decimal(Some((precision, scale))) => {
             let value = |w: u64| {
                 let wide = ((w as i64 as i128) * (w as i128 | 1)) >> (w % 100);
                 wide % 10i128.pow(precision.into())

@@ -43,7 +43,8 @@ fn run_join(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
     let delimiters = args.args[1].to_array(args.number_rows)?;
     let placeholders = column(args, 2)?;
     let elements = cast(lists.values(), &DataType::Utf8)?;
-    let is_decimal = matches!(lists.values().data_type(), DataType::Decimal128(..));
+    let is_decimal =
+        matches!(lists.values().data_type(), DataType::Decimal128(..) | DataType::Decimal256(..));
     let join = |row: usize| {
         let delimiter = value(&delimiters, row).unwrap_or_default();
         let placeholder = placeholders.as_ref().and_then(|column| value(column, row));
