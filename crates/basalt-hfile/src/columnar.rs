@@ -45,6 +45,7 @@ pub(crate) mod fuzzed;
 mod gathered;
 mod group;
 mod head;
+mod held;
 mod input;
 mod ints;
 mod key;

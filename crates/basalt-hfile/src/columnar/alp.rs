@@ -234,8 +234,8 @@ impl Split {
             of_more.resize(out.len(), 0);
             &mut of_more[..]
         };
-        u32::unpack(input.take(packed_len(out.len(), self.code_bits()))?, self.code_bits(), codes);
-        T::unpack(input.take(packed_len(out.len(), self.right_bits))?, self.right_bits, out);
+        u32::unpack(input.take(packed_len(out.len(), self.code_bits()))?, self.code_bits(), 0, codes);
+        T::unpack(input.take(packed_len(out.len(), self.right_bits))?, self.right_bits, T::default(), out);
         T::add_looked_up(&left, codes, out);
         let exceptions = input.u16()?;
         read_patches(input, exceptions, out, T::of)

@@ -11,7 +11,8 @@
 
 use std::ops::RangeInclusive;
 
-use fastlanes::{BitPacking, BitPackingCompare, transpose_bits};
+use fastlanes::{BitPacking, BitPackingCompare, FoR, transpose_bits};
+use zerocopy::FromBytes;
 
 use super::VECTOR;
 use super::mask::Mask;
@@ -40,9 +41,10 @@ macro_rules! by_width {
         let to: &mut [$lane; $len] = (&mut $to[..$len]).try_into().expect("cut to the length");
         <$lane as BitPacking>::pack::<$w, $len>($from, to)
     }};
-    (@unpack $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {
-        unpack_of_width::<$lane, $w, $len>($from, $to)
-    };
+    (@unpack $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {{
+        let (base, out) = $to;
+        unpack_of_width::<$lane, $w, $len>($from, base, out)
+    }};
     (@within $lane:ty, $w:literal, $len:block, $from:expr, $to:expr) => {
         within_of_width::<$w, $len>($from, $to)
     };
@@ -63,9 +65,18 @@ macro_rules! wide {
 }
 
 /// A word of a lane.
-trait Word: BitPacking {
+trait Word: FoR + FromBytes + zerocopy::Immutable + zerocopy::KnownLayout {
     /// The first words of little-endian bytes.
     fn words_of<const WORDS: usize>(bytes: &[u8]) -> [Self; WORDS];
+
+    /// The same where they lie, if the processor can read them there as they are.
+    #[inline(always)]
+    fn words_in<const WORDS: usize>(bytes: &[u8]) -> Option<&[Self; WORDS]> {
+        if cfg!(target_endian = "big") {
+            return None;
+        }
+        <[Self; WORDS]>::ref_from_bytes(bytes).ok()
+    }
 }
 
 impl Word for u32 {
@@ -84,10 +95,17 @@ impl Word for u64 {
     }
 }
 
-/// A function for each width: one for all would have room on its stack for the words of every width.
+/// Unpacks, and adds `base` to each number. A function for each width: one for all would have room on its stack for the words of every width.
 #[inline(never)]
-fn unpack_of_width<T: Word, const WIDTH: usize, const WORDS: usize>(bytes: &[u8], out: &mut [T; VECTOR]) {
-    T::unpack::<WIDTH, WORDS>(&T::words_of(bytes), out);
+fn unpack_of_width<T: Word, const WIDTH: usize, const WORDS: usize>(
+    bytes: &[u8],
+    base: T,
+    out: &mut [T; VECTOR],
+) {
+    match T::words_in(bytes) {
+        Some(words) => T::unfor_pack::<WIDTH, WORDS>(words, base, out),
+        None => T::unfor_pack::<WIDTH, WORDS>(&T::words_of(bytes), base, out),
+    }
 }
 
 /// As [`unpack_of_width`], and compared with a range: the first number of it, and how many more there are.
@@ -97,7 +115,10 @@ fn within_of_width<const WIDTH: usize, const WORDS: usize>(
     (mask, first, span): (&mut [u64; VECTOR / 64], u32, u32),
 ) {
     let is_within = |number: u32, first: u32| number.wrapping_sub(first) <= span;
-    u32::unpack_cmp::<WIDTH, WORDS, u32, _>(&u32::words_of(bytes), mask, is_within, first);
+    match u32::words_in(bytes) {
+        Some(words) => u32::unpack_cmp::<WIDTH, WORDS, u32, _>(words, mask, is_within, first),
+        None => u32::unpack_cmp::<WIDTH, WORDS, u32, _>(&u32::words_of(bytes), mask, is_within, first),
+    }
 }
 
 /// Appends `values`, none of which needs more than `width` bits.
@@ -137,16 +158,17 @@ fn pack_stream(values: &[u64], width: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Unpacks as many values as `out` has room for from `bytes`, which are [`packed_len`] long; `width` is at most 32.
-pub(super) fn unpack_32(bytes: &[u8], width: u32, out: &mut [u32]) {
+/// Unpacks as many values as `out` has room for from `bytes`, which are [`packed_len`] long, and adds `base` to each; `width` is at
+/// most 32. A whole vector is read where it lies if it begins at a multiple of four bytes, else its words are copied first.
+pub(super) fn unpack_32(bytes: &[u8], width: u32, base: u32, out: &mut [u32]) {
     assert!(width <= 32 && bytes.len() == packed_len(out.len(), width));
     if width == 0 {
-        return out.fill(0);
+        return out.fill(base);
     }
     let Ok(out) = <&mut [u32; VECTOR]>::try_from(&mut *out) else {
-        return unpack_stream(bytes, width, out, |value| value as u32);
+        return unpack_stream(bytes, width, out, |value| (value as u32).wrapping_add(base));
     };
-    narrow!(unpack, width, bytes, out);
+    narrow!(unpack, width, bytes, (base, out));
 }
 
 /// Which of the values of a packed vector lie in a range, as they are packed; `width` is 1 to 32. It takes about the time of
@@ -161,23 +183,23 @@ pub(super) fn vector_within(bytes: &[u8], width: u32, range: RangeInclusive<u32>
 }
 
 /// As [`unpack_32`], for widths up to 64.
-pub(super) fn unpack_64(bytes: &[u8], width: u32, out: &mut [u64]) {
+pub(super) fn unpack_64(bytes: &[u8], width: u32, base: u64, out: &mut [u64]) {
     assert!(width <= 64 && bytes.len() == packed_len(out.len(), width));
     if width == 0 {
-        return out.fill(0);
+        return out.fill(base);
     }
     let Ok(out) = <&mut [u64; VECTOR]>::try_from(&mut *out) else {
-        return unpack_stream(bytes, width, out, |value| value);
+        return unpack_stream(bytes, width, out, |value| value.wrapping_add(base));
     };
     if width <= 32 {
         let mut narrow = [0u32; VECTOR];
-        unpack_32(bytes, width, &mut narrow);
+        unpack_32(bytes, width, 0, &mut narrow);
         for (to, from) in out.iter_mut().zip(narrow) {
-            *to = from.into();
+            *to = u64::from(from).wrapping_add(base);
         }
         return;
     }
-    wide!(unpack, width, bytes, out);
+    wide!(unpack, width, bytes, (base, out));
 }
 
 #[inline(always)]

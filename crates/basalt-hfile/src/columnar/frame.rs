@@ -29,8 +29,8 @@ pub(super) trait Lane: Copy + Default + Send + Sync + 'static {
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn to_i64(self) -> i64;
-    /// Unpacks numbers of `width` bits; what does not fit the lane is cut off.
-    fn unpack(bytes: &[u8], width: u32, out: &mut [Self]);
+    /// Unpacks numbers of `width` bits and adds `base` to each; what does not fit the lane is cut off.
+    fn unpack(bytes: &[u8], width: u32, base: Self, out: &mut [Self]);
     /// Adds to each number that of `table` whose place is the lower three bits of its code.
     fn add_looked_up(table: &[Self; 8], codes: &[u32], numbers: &mut [Self]);
 }
@@ -52,13 +52,13 @@ impl Lane for u32 {
     fn to_i64(self) -> i64 {
         i64::from(self as i32)
     }
-    fn unpack(bytes: &[u8], width: u32, out: &mut [Self]) {
+    fn unpack(bytes: &[u8], width: u32, base: Self, out: &mut [Self]) {
         if width <= 32 {
-            return unpack_32(bytes, width, out);
+            return unpack_32(bytes, width, base, out);
         }
         // Only a damaged or hostile section packs 32-bit values so wide.
         let mut wide = vec![0; out.len()];
-        unpack_64(bytes, width, &mut wide);
+        unpack_64(bytes, width, base.into(), &mut wide);
         for (to, from) in out.iter_mut().zip(wide) {
             *to = from as u32;
         }
@@ -86,8 +86,8 @@ impl Lane for u64 {
     fn to_i64(self) -> i64 {
         self as i64
     }
-    fn unpack(bytes: &[u8], width: u32, out: &mut [Self]) {
-        unpack_64(bytes, width, out);
+    fn unpack(bytes: &[u8], width: u32, base: Self, out: &mut [Self]) {
+        unpack_64(bytes, width, base, out);
     }
     #[inline(always)]
     fn add_looked_up(table: &[Self; 8], codes: &[u32], numbers: &mut [Self]) {
@@ -207,14 +207,11 @@ pub(super) fn decode<T: Lane>(
     let patches = input.u16()?;
     let base = T::of(input.i64()?);
     let packed = input.take(packed_len(out.len(), width))?;
-    T::unpack(packed, width, out);
     let (unit, rest) = (T::of(unit), T::of(rest));
     if unit.to_i64() == 1 {
-        let base = base.plus(rest);
-        for value in &mut *out {
-            *value = value.plus(base);
-        }
+        T::unpack(packed, width, base.plus(rest), out);
     } else {
+        T::unpack(packed, width, T::default(), out);
         let base = base.times(unit).plus(rest);
         for value in &mut *out {
             *value = value.times(unit).plus(base);
@@ -255,7 +252,7 @@ pub(super) fn within(
             _ => {
                 let numbers = numbers.get_or_insert_with(|| {
                     let mut numbers = [0u32; VECTOR];
-                    unpack_32(packed, width, &mut numbers[..count]);
+                    unpack_32(packed, width, 0, &mut numbers[..count]);
                     numbers
                 });
                 Mask::of_tests(count, |at| numbers[at].wrapping_sub(low) <= high - low)

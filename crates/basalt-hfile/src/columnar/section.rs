@@ -17,7 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -25,6 +25,7 @@ use bytes::Bytes;
 use super::bound::{Bound, Bounds};
 use super::frame::Lane;
 use super::head::{Entry, Kind};
+use super::held::HeldPages;
 use super::input::Input;
 use super::ints::{IntScheme, Nature};
 use super::mask::Mask;
@@ -264,14 +265,6 @@ pub struct Section {
     held: Option<HeldPages>,
 }
 
-/// The pages of a section, in memory.
-#[derive(Debug)]
-struct HeldPages {
-    bytes: Bytes,
-    /// Whether each page has the right checksum; it is looked at once.
-    verified: Vec<AtomicBool>,
-}
-
 /// The uncompressed bytes of a vector.
 enum VectorBytes<'a> {
     /// Some of the held pages.
@@ -339,9 +332,8 @@ impl Section {
     /// The same section with its pages, which the block has loaded, in memory of its own: for readers to come.
     pub(super) fn held(source: &Arc<Source>, entry: &Entry, vectors: usize) -> Result<Self> {
         let mut section = Self::open(source, entry, vectors)?;
-        let bytes = Bytes::copy_from_slice(&source.read(section.data.clone())?);
-        let verified = section.pages.iter().map(|_| AtomicBool::new(false)).collect();
-        section.held = Some(HeldPages { bytes, verified });
+        let pages = source.read(section.data.clone())?;
+        section.held = Some(HeldPages::new(&pages, section.pages.iter().map(|page| page.end)));
         // What else the block has loaded must not be kept by it.
         section.source = Arc::new(source.with_loaded(Vec::new()));
         Ok(section)
@@ -509,7 +501,7 @@ impl Section {
     pub(super) fn packed(&self, vector: usize) -> &[u8] {
         match &self.held {
             Some(held) if self.per_page == 1 && vector < self.pages.len() => {
-                &held.bytes[self.page_range(vector)]
+                &held.bytes[self.held_range(held, vector)]
             }
             _ => &[],
         }
@@ -538,13 +530,20 @@ impl Section {
     /// Where a page in memory lies among the others, verified the first time.
     #[inline]
     fn held_page(&self, held: &HeldPages, index: usize) -> Result<Range<usize>> {
-        let range = self.page_range(index);
+        let range = self.held_range(held, index);
         if !held.verified[index].load(Relaxed) {
-            let (at, bytes) = (self.data.start + range.start, &held.bytes[range.clone()]);
+            let at = self.data.start + self.page_range(index).start;
+            let bytes = &held.bytes[range.clone()];
             self.source.check(at, bytes, self.pages[index].checksum)?;
             held.verified[index].store(true, Relaxed);
         }
         Ok(range)
+    }
+
+    #[inline]
+    fn held_range(&self, held: &HeldPages, index: usize) -> Range<usize> {
+        let start = held.starts[index] as usize;
+        start..start + self.page_range(index).len()
     }
 
     /// Where a page lies among the pages.

@@ -9,13 +9,24 @@ fn check(values: &[u64], width: u32) {
     let mut bytes = vec![];
     pack(values, width, &mut bytes);
     assert_eq!(bytes.len(), packed_len(values.len(), width));
-    let mut out = vec![1; values.len()];
-    unpack_64(&bytes, width, &mut out);
-    assert_eq!(out, values, "{width} bits");
-    if width <= 32 {
-        let mut out = vec![1; values.len()];
-        unpack_32(&bytes, width, &mut out);
-        assert!(out.iter().zip(values).all(|(&a, &b)| u64::from(a) == b), "{width} bits");
+    // Words are read where they lie, or copied first.
+    for at in [0, 1, 4] {
+        let mut moved = vec![0; at];
+        moved.extend_from_slice(&bytes);
+        let bytes = &moved[at..];
+        for base in [0, 1, u64::MAX - 5] {
+            let mut out = vec![1; values.len()];
+            unpack_64(bytes, width, base, &mut out);
+            assert!(out.iter().zip(values).all(|(&a, &b)| a == b.wrapping_add(base)), "{width} bits");
+            if width <= 32 {
+                let (mut out, base) = (vec![1; values.len()], base as u32);
+                unpack_32(bytes, width, base, &mut out);
+                assert!(
+                    out.iter().zip(values).all(|(&a, &b)| a == (b as u32).wrapping_add(base)),
+                    "{width} bits"
+                );
+            }
+        }
     }
 }
 
@@ -60,6 +71,7 @@ fn values_are_compared_as_they_are_packed() {
             .collect();
         let mut bytes = vec![];
         pack(&values, width, &mut bytes);
+        let moved: Vec<u8> = std::iter::once(0).chain(bytes.iter().copied()).collect();
         let max = max as u32;
         let some = [values[1] as u32, values[2] as u32];
         let between = *some.iter().min().expect("two")..=*some.iter().max().expect("two");
@@ -67,7 +79,9 @@ fn values_are_compared_as_they_are_packed() {
             [0..=max, 0..=0, max..=max, 0..=max / 2, max / 3..=max, between, RangeInclusive::new(1, 0)]
         {
             let expected = Mask::of_tests(VECTOR, |at| range.contains(&(values[at] as u32)));
-            assert_eq!(vector_within(&bytes, width, range.clone()), expected, "{width} bits, {range:?}");
+            for bytes in [&bytes[..], &moved[1..]] {
+                assert_eq!(vector_within(bytes, width, range.clone()), expected, "{width} bits, {range:?}");
+            }
         }
     }
 }
