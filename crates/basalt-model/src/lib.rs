@@ -11,6 +11,7 @@ pub mod filter;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod index;
+pub mod java_pattern;
 pub mod mutation;
 pub mod operation;
 pub mod range;

@@ -5,6 +5,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use basalt_model::java_pattern;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
@@ -168,7 +169,8 @@ fn part(text: &str, start: i64, length: Option<i64>) -> Option<String> {
 /// Argument 1 as a regular expression.
 pub(super) fn pattern(args: &ScalarFunctionArgs) -> Result<Option<Regex>> {
     let Some(text) = constant_text(args, 1, "a pattern")? else { return Ok(None) };
-    match Regex::new(&text) {
+    let translated = java_pattern::translated(&text, false);
+    match translated.and_then(|pattern| Regex::new(&pattern).map_err(|error| error.to_string())) {
         Ok(pattern) => Ok(Some(pattern)),
         Err(error) => exec_err!("{text} is no regular expression: {error}"),
     }

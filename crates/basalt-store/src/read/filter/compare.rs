@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use basalt_model::CellRef;
 use basalt_model::filter::{BitOp, Comparator, CompareOp};
+use basalt_model::{CellRef, java_pattern};
 use regex::{Regex, RegexBuilder};
 
 use super::decimal::Decimal;
@@ -108,10 +108,11 @@ fn text(stored: &[u8]) -> Cow<'_, str> {
 }
 
 fn compile(pattern: &str) -> Result<Regex> {
-    let built = RegexBuilder::new(pattern).dot_matches_new_line(true).size_limit(PATTERN_BYTES_MAX).build();
-    built.map_err(|error| {
-        Error::Filter(FilterFault::Pattern { pattern: pattern.to_owned(), why: error.to_string() })
-    })
+    let refuse = |why| Error::Filter(FilterFault::Pattern { pattern: pattern.to_owned(), why });
+    let translated = java_pattern::translated(pattern, true).map_err(refuse)?;
+    let mut builder = RegexBuilder::new(&translated);
+    let built = builder.dot_matches_new_line(true).size_limit(PATTERN_BYTES_MAX).build();
+    built.map_err(|error| refuse(error.to_string()))
 }
 
 fn bits_meet(stored: &[u8], given: &[u8], op: BitOp) -> bool {
