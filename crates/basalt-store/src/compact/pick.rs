@@ -9,18 +9,20 @@
 //!    The smallest are merged, as many as bring the depth down to the bound; a larger run joins only while it
 //!    is at most `size_ratio` times those before it together. So a few small files never cause a huge one to
 //!    be rewritten, and each byte is rewritten about once per factor `size_ratio` that its run grows.
-//! 3. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
+//! 3. **Ingested.** Files of one bulk ingest that overlap, because its rows came in no order, are merged: they are one run
+//!    then. What is larger than `ingested_bytes_max` is left to the rule of depth.
+//! 4. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
 //!    alone; they leave.
-//! 4. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
+//! 5. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
 //!    there are many, so that ten thousand tiny ingests are not ten thousand files.
-//!
-//! 5. **Part.** A file of which only some rows count, since a split, is rewritten when nothing else is to do; the last region
+//! 6. **Part.** A file of which only some rows count, since a split, is rewritten when nothing else is to do; the last region
 //!    to do so frees the file.
 //!
 //! Files that do not overlap are otherwise left alone, however many there are.
 
 use std::collections::BTreeMap;
 
+use basalt_model::Seq;
 use bytes::Bytes;
 
 use crate::{FileId, FileMeta};
@@ -37,6 +39,8 @@ pub struct PickOptions {
     pub small_bytes: u64,
     /// Small neighbours that are merged. Default 8.
     pub small_count: usize,
+    /// What overlaps in a bulk ingest is merged up to this size. Default 8 GiB.
+    pub ingested_bytes_max: u64,
     /// Files with no newer timestamp than this are expired; `i64::MIN` if the family has no TTL.
     pub expired_below: i64,
     /// Markers leave a full compaction: false for families that keep deleted cells.
@@ -50,6 +54,7 @@ impl Default for PickOptions {
             size_ratio_percent: 150,
             small_bytes: 16 << 20,
             small_count: 8,
+            ingested_bytes_max: 8 << 30,
             expired_below: i64::MIN,
             markers_leave: true,
         }
@@ -63,6 +68,8 @@ pub enum Reason {
     Expired,
     /// Too many files span one row.
     Deep,
+    /// Files of one bulk ingest overlap.
+    Ingested,
     /// Mostly delete markers.
     Deletes,
     /// Many small neighbours.
@@ -79,6 +86,7 @@ impl Reason {
         match self {
             Self::Expired => "expired",
             Self::Deep => "deep",
+            Self::Ingested => "ingested",
             Self::Deletes => "deletes",
             Self::Small => "small",
             Self::Part => "part",
@@ -103,6 +111,7 @@ pub fn pick(files: &[FileMeta], options: &PickOptions) -> Option<Pick> {
     let of = |reason, inputs: Option<Vec<&FileMeta>>| inputs.map(|inputs| decide(files, &inputs, reason));
     of(Reason::Expired, expired(files, options))
         .or_else(|| of(Reason::Deep, deep(files, options)))
+        .or_else(|| of(Reason::Ingested, ingested(files, options)))
         .or_else(|| of(Reason::Deletes, deletes(files, options)))
         .or_else(|| of(Reason::Small, small(files, options)))
         .or_else(|| of(Reason::Part, part(files)))
@@ -219,6 +228,33 @@ fn deepest<'a>(files: impl Iterator<Item = &'a FileMeta>) -> Vec<&'a FileMeta> {
         }
     }
     best
+}
+
+fn ingested<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
+    let mut ingests: BTreeMap<Seq, Vec<&FileMeta>> = BTreeMap::new();
+    for file in files {
+        if let Some(seq) = file.seq_override {
+            ingests.entry(seq).or_default().push(file);
+        }
+    }
+    let heaps = ingests.into_values().flat_map(overlapping);
+    let bytes = |heap: &[&FileMeta]| heap.iter().map(|file| file.size_bytes).sum::<u64>();
+    heaps.into_iter().find(|heap| heap.len() > 1 && bytes(heap) <= options.ingested_bytes_max)
+}
+
+/// Files in the order of their rows, cut where none spans the next one's first row.
+fn overlapping(mut files: Vec<&FileMeta>) -> Vec<Vec<&FileMeta>> {
+    files.sort_by(|a, b| a.first_row.cmp(&b.first_row).then(a.id.cmp(&b.id)));
+    let mut heaps: Vec<Vec<&FileMeta>> = Vec::new();
+    let mut reach: Option<&Bytes> = None;
+    for file in files {
+        match (heaps.last_mut(), reach) {
+            (Some(heap), Some(last)) if file.first_row <= *last => heap.push(file),
+            _ => heaps.push(vec![file]),
+        }
+        reach = reach.max(Some(&file.last_row));
+    }
+    heaps
 }
 
 fn deletes<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
