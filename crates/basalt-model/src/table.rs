@@ -123,8 +123,13 @@ fn yes() -> bool {
 }
 
 impl FamilyDescriptor {
-    /// A family with HBase's defaults.
+    /// A family with HBase's defaults, but for its blocks, which are COLUMNAR.
     pub fn new(name: impl Into<String>) -> Self {
+        Self { encoding: "COLUMNAR".into(), ..Self::of_hbase(name) }
+    }
+
+    /// A family with HBase's defaults, whose files HBase can read.
+    pub fn of_hbase(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             versions_max: 1,

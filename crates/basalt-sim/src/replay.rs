@@ -192,6 +192,6 @@ fn family(family: &Value) -> Result<FamilyDescriptor> {
             Some(true) => DeleteRule::BySequence,
             _ => DeleteRule::ByTimestamp,
         },
-        ..FamilyDescriptor::new(text("name")?)
+        ..FamilyDescriptor::of_hbase(text("name")?)
     })
 }

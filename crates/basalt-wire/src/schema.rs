@@ -62,7 +62,7 @@ fn set_table_attribute(table: &mut TableDescriptor, name: String, value: String)
 
 /// A family that a client wants.
 pub fn family(message: pb::ColumnFamilySchema) -> Result<FamilyDescriptor, Exception> {
-    let mut family = FamilyDescriptor::new(text(&message.name)?);
+    let mut family = FamilyDescriptor::of_hbase(text(&message.name)?);
     let mut set = |name: &str, value: &str| {
         family.set(name, value).map_err(|error| Exception::refused(error.to_string()))
     };
@@ -109,8 +109,11 @@ fn pair(name: &str, value: &str) -> pb::BytesBytesPair {
 
 /// The table `hbase:meta`, as clients may ask for it.
 pub fn meta_descriptor() -> TableDescriptor {
-    let family =
-        |name: &str| FamilyDescriptor { in_memory: true, versions_max: 3, ..FamilyDescriptor::new(name) };
+    let family = |name: &str| FamilyDescriptor {
+        in_memory: true,
+        versions_max: 3,
+        ..FamilyDescriptor::of_hbase(name)
+    };
     let meta = TableDescriptor::new(TableName::new("hbase", "meta"));
     meta.family(family("info")).family(family("table"))
 }

@@ -15,12 +15,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeleteRule, FamilyDescriptor, KeepDeletedCells};
+use super::{DeleteRule, FamilyDescriptor, KeepDeletedCells, TableDescriptor};
+use crate::operation::Durability;
 
 /// A value that an attribute cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("family attribute {name} must be {expected}; found {found}")]
+#[error("{of} attribute {name} must be {expected}; found {found}")]
 pub struct AttributeError {
+    /// What has it: `family` or `table`.
+    pub of: &'static str,
     /// The attribute.
     pub name: String,
     /// What it can be.
@@ -36,15 +39,47 @@ const FOREVER_SECS: u64 = i32::MAX as u64;
 const NUMBER: &str = "a number from 1 to 2147483647";
 const COUNT: &str = "a number from 0 to 2147483647";
 const FLAG: &str = "TRUE or FALSE";
-const ENCODING: &str = "NONE, PREFIX, DIFF, FAST_DIFF or ROW_INDEX_V1";
+const ENCODING: &str = "NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1 or COLUMNAR";
 const COMPRESSION: &str = "NONE, GZ, SNAPPY, LZ4 or ZSTD";
 const BLOOM: &str = "NONE, ROW or ROWCOL";
+
+impl AttributeError {
+    fn new(of: &'static str, name: &str, expected: &'static str, found: &str) -> Self {
+        Self { of, name: name.to_owned(), expected, found: found.to_owned() }
+    }
+}
+
+/// Table attributes that are flags.
+const TABLE_FLAGS: [&str; 4] = ["SPLIT_ENABLED", "MERGE_ENABLED", "COMPACTION_ENABLED", "DISABLE_WAL"];
+
+impl TableDescriptor {
+    /// Attributes with values that they cannot have, of those that Basalt knows.
+    pub fn wrong_attributes(&self) -> Vec<AttributeError> {
+        let wrong = |name: &str, value: &str| {
+            let is_number = || value.trim().parse::<i64>().is_ok();
+            let expected = match name {
+                "MAX_FILESIZE" | "hbase.server.keyvalue.maxsize" if !is_number() => "a number of bytes",
+                "DURABILITY" if Durability::from_name(value).is_none() => {
+                    "USE_DEFAULT, SKIP_WAL, ASYNC_WAL, SYNC_WAL or FSYNC_WAL"
+                }
+                _ if TABLE_FLAGS.contains(&name) && !is_flag(value) => FLAG,
+                _ => return None,
+            };
+            Some(AttributeError::new("table", name, expected, value))
+        };
+        self.attributes.iter().filter_map(|(name, value)| wrong(name, value)).collect()
+    }
+}
+
+fn is_flag(value: &str) -> bool {
+    ["true", "false"].iter().any(|flag| value.trim().eq_ignore_ascii_case(flag))
+}
 
 impl FamilyDescriptor {
     /// Sets an attribute by HBase's name. One that Basalt does not know is kept as given.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), AttributeError> {
         let upper = value.trim().to_uppercase();
-        let refuse = |expected| AttributeError { name: name.to_owned(), expected, found: value.to_owned() };
+        let refuse = |expected| AttributeError::new("family", name, expected, value);
         let number = |min: u64, expected| {
             let number = upper.parse().ok().filter(|number| (min..=FOREVER_SECS).contains(number));
             number.ok_or_else(|| refuse(expected))
@@ -76,7 +111,7 @@ impl FamilyDescriptor {
             }
             "BLOCKSIZE" => self.block_bytes = number(1, NUMBER)? as u32,
             "DATA_BLOCK_ENCODING" => {
-                let known = ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"];
+                let known = ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1", "COLUMNAR"];
                 self.encoding = one_of(&known, ENCODING)?;
             }
             "COMPRESSION" => {

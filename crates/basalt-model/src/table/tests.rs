@@ -39,7 +39,7 @@ fn a_value_that_an_attribute_cannot_have_is_refused_and_changes_nothing() {
         ("TTL", "0", "FOREVER or a number of seconds from 1 to 2147483647"),
         ("KEEP_DELETED_CELLS", "maybe", "FALSE, TRUE or TTL"),
         ("BLOCKSIZE", "big", "a number from 1 to 2147483647"),
-        ("DATA_BLOCK_ENCODING", "ZIP", "NONE, PREFIX, DIFF, FAST_DIFF or ROW_INDEX_V1"),
+        ("DATA_BLOCK_ENCODING", "ZIP", "NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1 or COLUMNAR"),
         ("COMPRESSION", "RAR", "NONE, GZ, SNAPPY, LZ4 or ZSTD"),
         ("BLOOMFILTER", "ALL", "NONE, ROW or ROWCOL"),
         ("IN_MEMORY", "yes", "TRUE or FALSE"),
@@ -49,6 +49,30 @@ fn a_value_that_an_attribute_cannot_have_is_refused_and_changes_nothing() {
         assert_eq!(error.to_string(), format!("family attribute {name} must be {expected}; found {value}"));
     }
     assert_eq!(family, before);
+}
+
+#[test]
+fn table_attributes_that_cannot_be_are_all_named() {
+    let mut table = TableDescriptor::new(TableName::in_default("t"));
+    for (name, value) in [
+        ("MAX_FILESIZE", "10 GB"),
+        ("DURABILITY", "SOMETIMES"),
+        ("SPLIT_ENABLED", "no"),
+        ("hbase.server.keyvalue.maxsize", "-1"),
+        ("MERGE_ENABLED", "False"),
+        ("OWNER", "ada"),
+    ] {
+        table.attributes.insert(name.into(), value.into());
+    }
+    let wrong: Vec<_> = table.wrong_attributes().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        wrong,
+        [
+            "table attribute DURABILITY must be USE_DEFAULT, SKIP_WAL, ASYNC_WAL, SYNC_WAL or FSYNC_WAL; found SOMETIMES",
+            "table attribute MAX_FILESIZE must be a number of bytes; found 10 GB",
+            "table attribute SPLIT_ENABLED must be TRUE or FALSE; found no",
+        ]
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) fn run(database: &Database, operation: &str) -> Result<Option<Vec<Cel
     let name = TableName::in_default(*table);
     match (*verb, arguments) {
         ("create", families) => {
-            let families = families.iter().map(|family| FamilyDescriptor::new(*family));
+            let families = families.iter().map(|family| FamilyDescriptor::of_hbase(*family));
             database.create_table(families.fold(TableDescriptor::new(name), TableDescriptor::family))?;
         }
         ("drop", []) => database.drop_table(&name)?,

@@ -77,7 +77,7 @@ fn descriptor() -> TableDescriptor {
         name: table_name(),
         families: vec![FamilyDescriptor {
             delete_rule: basalt_model::table::DeleteRule::BySequence,
-            ..FamilyDescriptor::new(FAMILY)
+            ..FamilyDescriptor::of_hbase(FAMILY)
         }],
         schema: Some(schema),
         attributes: Default::default(),

@@ -33,6 +33,7 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         check_descriptor(&descriptor)?;
+        check_attributes(&descriptor)?;
         let ranges = ranges_between(splits)?;
         let mut manifest = shared.manifest.lock();
         if shared.version().names.contains_key(&descriptor.name) {
@@ -161,6 +162,7 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         check_descriptor(&descriptor)?;
+        check_attributes(&descriptor)?;
         shared.forget_cells_of_new_families(id, &descriptor)?;
         let mut manifest = shared.manifest.lock();
         let before = Arc::clone(shared.version().table(id)?);
@@ -362,5 +364,15 @@ pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
             wrong.push(format!("family {:?} has a TTL of 0 seconds; expected at least 1", family.name));
         }
     }
+    all_right(name, &wrong)
+}
+
+/// Table attributes of a descriptor that somebody gives; those of a table that is there already are as they are.
+fn check_attributes(descriptor: &TableDescriptor) -> Result<()> {
+    let wrong: Vec<_> = descriptor.wrong_attributes().iter().map(ToString::to_string).collect();
+    all_right(&descriptor.name, &wrong)
+}
+
+fn all_right(name: &TableName, wrong: &[String]) -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { Err(Error::Invalid(format!("table {name}: {}", wrong.join("; ")))) }
 }
