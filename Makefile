@@ -123,9 +123,8 @@ bench-columnar: build
 POINTS ?= 1000000
 ENCODING ?= NONE
 COMPRESSION ?= NONE
-bench-points: toolchain
-	program=$$($(CARGO) bench --workspace --locked --bench points --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p'); \
-	bench/points.sh "$$program" $(CACHE) $(POINTS) $(ENCODING) $(COMPRESSION)
+bench-points: build
+	bench/points.sh $(CARGO_TARGET_DIR)/release/basalt $(CACHE) --rows $(POINTS) --encoding $(ENCODING) --compression $(COMPRESSION)
 
 bench-store: toolchain
 	$(CARGO) bench --workspace --locked --bench store -- $(CURDIR)/docs/benchmarks/store.md

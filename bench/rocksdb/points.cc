@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RocksDB on the rows and questions of crates/basalt-store/benches/points.rs; prints the same lines.
+// RocksDB on the rows and questions of crates/basalt-cli/src/bench/points.rs; prints the same lines.
 //
 //   c++ -O2 -std=c++17 points.cc -lrocksdb -lpthread -o points && ./points DIR [ROWS]
 //

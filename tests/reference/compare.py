@@ -3,7 +3,7 @@
 
     make bench            (or: python3 tests/reference/compare.py --basalt PATH [--sf 1] [--leave-out sort] [--out FILE])
 
-Each side loads LINEITEM and ORDERS from the same Parquet files into a durable database, then answers every
+Each side loads LINEITEM and ORDERS from the same Parquet files into a durable database; their answers are compared; then each answers every
 question of tests/queries/main-job.sql once unmeasured and --runs times measured in one process; the median
 counts. The sides take turns and never run at the same time. Basalt's times are those that `basalt sql
 --timing` prints, DuckDB's are taken around the call in Python; both produce the whole answer. Loads, upserts and the
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from answers import check
 from measuring import directory, machine, parser, run, show_seconds, statement_seconds, write
 from questions import Question, questions
 
@@ -121,6 +122,10 @@ class Basalt:
         ended = run(self.command("sql", "-f", file, "--quiet"))
         return ended.seconds, ended.peak_bytes
 
+    def table_bytes(self, table: str) -> int:
+        sql = f"SELECT SUM(size_bytes) FROM SYSTEM.TABLE_STATS WHERE table_name = '{table}'"
+        return int(run(self.command("sql", "-c", sql, "--format", "csv")).stdout.split()[1])
+
     def disk_bytes(self) -> int:
         return sum(file.stat().st_size for file in self.database.rglob("*") if file.is_file())
 
@@ -189,8 +194,11 @@ def measure(options, work: Path) -> list[Row]:
         table.append(in_rows_a_second(f"load {name.upper()} ({rows:,} rows)", rows, *(load[0][name] for load in loads)))
     table.append(in_bytes("peak memory of the load", *(load[1] for load in loads)))
     table.append(in_bytes("size on disk", *(side.disk_bytes() for side in sides)))
+    what = "LINEITEM on disk, beside a ZSTD Parquet file that DuckDB writes"
+    table.append(in_bytes(what, parquet_bytes(files["lineitem"], work), sides[1].table_bytes("LINEITEM")))
 
     asked = wanted(options, [question for question in questions(options.sf) if question.run == "demo"])
+    check(asked, *sides)
     answers = [side.ask(asked) for side in sides]
     for question, *seconds in zip(asked, *(answer[0] for answer in answers), strict=True):
         table.append(in_seconds(question.title, *seconds))
@@ -204,6 +212,45 @@ def measure(options, work: Path) -> list[Row]:
     what = f"upsert of {UPSERT_ROWS:,} rows, durable batches of {UPSERT_BATCH:,}"
     table.append(in_rows_a_second(what, UPSERT_ROWS, *(seconds for seconds, _ in upserted)))
     return table
+
+
+def alone(options, work: Path) -> list[tuple[str, str, str]]:
+    """What has no peer: the three-column table beside this machine's memory, and a row by its key through the library. With the aims."""
+    file = work / "figures.json"
+    bench = [options.basalt, "bench"]
+    shared = ["--dir", work, "--json", file, "--quiet"]
+    table = ["encodings", "--encodings", "COLUMNAR", "--codecs", "NONE", "--runs", options.runs, "--threads", options.threads]
+    run([*bench, *table, *shared])
+    figures = json.loads(file.read_text())
+    [columnar] = figures["tables"]
+
+    def sum_seconds(threads: int) -> float:
+        wanted = {"from": "warm", "columns": "v1", "threads": threads}
+        [seconds] = (read["seconds"] for read in columnar["reads"] if wanted.items() <= read.items())
+        return seconds
+
+    share = figures["rows"] * 4 / sum_seconds(1) / 1e9 / figures["memory_gb_per_s"]
+    run([*bench, "points", "--encoding", "COLUMNAR", "--compression", "ZSTD", *shared])
+    points = {figure["question"]: figure["figure"] for figure in json.loads(file.read_text())["basalt"]}
+    rows = f"{figures['rows']:,} rows"
+    found = [
+        (f"an INTEGER key and two random FLOATs, {rows}", "7.0 bytes a row", f"{columnar['bytes_per_row']:.2f}"),
+        ("SUM of one of them, one thread, in decoded bytes beside what it reads of memory", "60 %", f"{share:.0%}"),
+        ("a row of 100 bytes by its key through the library, of a million in the cache, p50", "5 µs", f"{points['get, 1 threads, p50']:.1f} µs"),
+    ]
+    if options.threads > 1:
+        what = f"the sum by {options.threads} threads beside one"
+        found.insert(2, (what, "1.8 times by two", f"{sum_seconds(1) / sum_seconds(options.threads):.2f}"))
+    return found
+
+
+def parquet_bytes(file: Path, work: Path) -> int:
+    """Bytes of the same rows in Parquet as DuckDB writes it with ZSTD."""
+    written = work / "zstd.parquet"
+    duckdb.execute(f"COPY (SELECT * FROM '{file}') TO '{written}' (FORMAT parquet, COMPRESSION zstd)")
+    size = written.stat().st_size
+    written.unlink()
+    return size
 
 
 def conditions(options) -> str:
@@ -221,22 +268,27 @@ def head(options) -> list[str]:
     ]
 
 
-def report(head: list[str], table: list[Row]) -> str:
+def report(head: list[str], table: list[Row], found: list[tuple[str, str, str]]) -> str:
     lines = [*head, "", f"| | {Duckdb.name} | {Basalt.name} | ratio |", "|---|--:|--:|--:|"]
     lines += [f"| {row.what.replace('*', chr(92) + '*')} | {row.duckdb} | {row.basalt} | {row.ratio:.2f} |" for row in table]
+    if found:
+        lines += ["", f"| {Basalt.name} alone | aim | found |", "|---|--:|--:|"]
+        lines += [f"| {what} | {aim} | {figure} |" for what, aim, figure in found]
     return "\n".join(lines) + "\n"
 
 
-def main(description: str, measure, head, name: str):
+def main(description: str, measure, head, name: str, alone=None):
     """A page of what `measure` finds over TPC-H, in a directory of its own for the data of `name`."""
     arguments = parser(description)
     arguments.add_argument("--sf", type=float, default=1.0, help="scale factor of TPC-H")
     arguments.add_argument("--leave-out", nargs="*", default=[], metavar="NAME", help="questions that are not asked")
     options = arguments.parse_args()
-    text = report(head(options), measure(options, directory(options, f"{name}-sf{options.sf:g}")))
+    work = directory(options, f"{name}-sf{options.sf:g}")
+    table = measure(options, work)
+    text = report(head(options), table, alone(options, work) if alone else [])
     print(text)
     write(options, text)
 
 
 if __name__ == "__main__":
-    main(__doc__, measure, head, "bench")
+    main(__doc__, measure, head, "bench", alone)

@@ -7,14 +7,8 @@ Both load the eight tables from the same Parquet files into a durable database a
 once unmeasured and --runs times measured, in one process each; the median counts. How times are taken: compare.py.
 """
 
-import csv
-import io
-import sys
-
-import duckdb
+from answers import check
 from compare import Basalt, Duckdb, conditions, generate, in_seconds, main, wanted
-from make import canonical
-from measuring import run
 from questions import questions
 
 KEYS = {
@@ -27,33 +21,6 @@ KEYS = {
     "orders": "o_orderkey",
     "lineitem": "l_orderkey,l_linenumber",
 }
-# Averages are rounded otherwise here and there.
-TOLERANCE = 1e-4
-
-
-def same(expected, found: str) -> bool:
-    expected, found = canonical(expected), found.removesuffix(" 00:00:00.000")
-    if expected is None or str(expected) == found:
-        return found == ("" if expected is None else str(expected))
-    try:
-        expected, found = float(expected), float(found)
-    except ValueError:
-        return False
-    return abs(expected - found) <= TOLERANCE * max(1.0, abs(expected))
-
-
-def check(asked, theirs: Duckdb, ours: Basalt):
-    """Ends the program at the first answer that differs."""
-    connection = duckdb.connect(str(theirs.database), read_only=True)
-    for question in asked:
-        expected = connection.execute(question.sql).fetchall()
-        text = run(ours.command("sql", "-c", question.sql, "--format", "csv")).stdout
-        found = list(csv.reader(io.StringIO(text)))[1:]
-        equal = len(expected) == len(found) and all(
-            len(row) == len(mine) and all(map(same, row, mine)) for row, mine in zip(expected, found, strict=True)
-        )
-        if not equal:
-            sys.exit(f"{question.name}: DuckDB gives {len(expected)} rows, Basalt {len(found)}, and they differ")
 
 
 def measure(options, work):

@@ -97,6 +97,8 @@ pub(crate) enum BenchCommand {
     Join(BenchJoinArgs),
     /// How fast this machine reads memory in order.
     Memory(BenchMemoryArgs),
+    /// Single rows through the cell API: found, written durably; beside RocksDB if its program is named.
+    Points(BenchPointsArgs),
     /// The questions of the demo on 1 to all threads, and a join with ever more keys.
     Sql(BenchSqlArgs),
     /// HBase's Java client asks HBase and Basalt the same, one after the other; needs a JDK and, the first time, Maven.
@@ -117,7 +119,7 @@ pub(crate) struct BenchEncodingsArgs {
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) codecs: Vec<String>,
     /// Times that each reading is repeated; the median counts.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) runs: usize,
     /// Random rows that are read by key.
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -195,6 +197,31 @@ pub(crate) struct BenchMemoryArgs {
     /// File to write all figures to.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchPointsArgs {
+    /// Rows of 100 bytes.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
+    pub(crate) rows: u64,
+    /// Block encoding of the table, as in DATA_BLOCK_ENCODING.
+    #[arg(long, value_name = "NAME", default_value = "NONE")]
+    pub(crate) encoding: String,
+    /// Codec of the table, as in COMPRESSION.
+    #[arg(long, value_name = "NAME", default_value = "NONE")]
+    pub(crate) compression: String,
+    /// The program made of bench/rocksdb/points.cc, which is asked the same before.
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) rocksdb: Option<PathBuf>,
+    /// Directory for the data, which is removed at the end; default: a temporary one. It decides which disk is measured.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Page to write the table to, as Markdown. What it has below its first `## ` stays.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

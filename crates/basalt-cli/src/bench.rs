@@ -10,6 +10,7 @@ mod memory;
 mod page;
 mod place;
 mod plot;
+mod points;
 mod questions;
 mod rpc;
 mod sheet;
@@ -25,6 +26,7 @@ pub(crate) fn run(args: &BenchArgs, shared: &Shared) -> Result<()> {
         BenchCommand::Index(args) => index::run(args, shared),
         BenchCommand::Join(args) => join::run(args, shared),
         BenchCommand::Memory(args) => memory::run(args, shared),
+        BenchCommand::Points(args) => points::run(args, shared),
         BenchCommand::Sql(args) => questions::run(args, shared),
         BenchCommand::Rpc(args) => rpc::run(args, shared),
         BenchCommand::Statements(args) => statements::run(args, shared),

@@ -9,6 +9,8 @@ mod program;
 mod bench;
 #[path = "cli/databases.rs"]
 mod databases;
+#[path = "cli/golden.rs"]
+mod golden;
 #[path = "cli/loads.rs"]
 mod loads;
 #[path = "cli/results.rs"]

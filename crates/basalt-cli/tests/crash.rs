@@ -30,7 +30,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const KILLS: u64 = 50;
+const KILLS: u64 = 80;
 const KILLS_WITH_INDEXES: u64 = 20;
 /// Rows that every batch overwrites.
 const HOT: u64 = 40;

@@ -172,9 +172,11 @@ pub use basalt_model::operation::{DeletePart, NewCell, ReadOptions, Selection};
 pub use basalt_model::table::{AttributeError, DeleteRule, KeepDeletedCells};
 pub use basalt_model::{
     Append, CellRef, CellType, CheckAndMutate, Condition, Delete, Durability, FamilyDescriptor, Get,
-    Increment, Mutation, Put, Scan, Seq, TableDescriptor, TableId, TableName, TimeRange,
+    Increment, KeyRange, LATEST_TIMESTAMP, Mutation, Put, Scan, Seq, TableDescriptor, TableId, TableName,
+    TimeRange, WriteBatch,
 };
 pub use basalt_store::{
-    Action, CheckOutcome, Database, Error, FilterFault, OpenOptions, RegionId, RegionStats, Row, Rows,
-    Snapshot, Table, TableSnapshot,
+    Action, CellRun, CheckOutcome, CompactionStats, Database, Error, FilterFault, Lookups, Metrics,
+    OpenOptions, Recovery, RegionId, RegionStats, Row, Rows, ScanOptions, Snapshot, Step, Table,
+    TableSnapshot,
 };

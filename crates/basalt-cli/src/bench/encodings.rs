@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::chance::Chance;
 use super::machine;
 use super::memory::{Bandwidth, bandwidth};
-use super::page::write_page;
+use super::page::{Plot, write_page};
 use super::plot::{self, Line};
 use super::sheet::{Sheet, median, percentile, write_json};
 use crate::args::{BenchEncodingsArgs, Shared};
@@ -37,7 +37,7 @@ enum Place {
     Disk,
     /// In the system's cache; the database was opened anew.
     System,
-    /// Where the same query has left it.
+    /// Where the same query, asked twice before, has left it.
     Cache,
 }
 
@@ -97,11 +97,11 @@ pub(crate) fn run(args: &BenchEncodingsArgs, shared: &Shared) -> Result<()> {
     println!("{}", remarks(args, &all, &memory));
     if let Some(path) = &args.out {
         let text = header(args) + &sheet.markdown() + "\n" + &remarks(args, &all, &memory) + "\n";
-        write_page(path, text, Some(("Bytes a row by encoding and codec", picture(args, &all))))?;
+        write_page(path, text, &plots(args, &all)?)?;
     }
     if let Some(path) = &args.plot {
-        let picture = picture(args, &all);
-        std::fs::write(path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, sizes(args, &all)?)
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     let figures = json!({
         "rows": args.rows,
@@ -196,6 +196,7 @@ fn read(
         timed(0, &open(db, threads, shared)?)?;
         let connection = open(db, threads, shared)?;
         timed(1, &connection)?;
+        measure(&connection, &sql, Until::End)?;
         timed(2, &connection)?;
     }
     let readings = Place::ALL.into_iter().zip(seconds);
@@ -295,7 +296,7 @@ fn header(args: &BenchEncodingsArgs) -> String {
         "# Compression against block encoding\n\n\
          Written by `basalt bench encodings --rows {} --runs {}` ({}): one table of an INTEGER key and two random FLOATs in every\n\
          encoding with every codec, one store file each, no Bloom filter. *all* adds up every column of every row, SUM(v1) one of them; *disk* is\n\
-         behind a dropped system cache, *system* the system's cache with a database just opened, *warm* the second time. *get* reads random rows by key.\n\n",
+         behind a dropped system cache, *system* the system's cache with a database just opened, *warm* the third time. *get* reads random rows by key.\n\n",
         args.rows,
         args.runs,
         machine::processors(),
@@ -315,6 +316,7 @@ fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Shee
         "all, warm",
         "all, threads",
         "plain MB/s",
+        "stored MB/s",
         "SUM(v1)",
         "SUM(v1), threads",
         "of memory",
@@ -335,6 +337,7 @@ fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Shee
             rate(figures.seconds(Place::Cache, 1, false)),
             rate(figures.seconds(Place::Cache, most, false)),
             format!("{:.0}", rows * PLAIN_ROW_BYTES / figures.seconds(Place::Cache, 1, false) / 1e6),
+            format!("{:.0}", figures.bytes as f64 / figures.seconds(Place::Cache, 1, false) / 1e6),
             rate(sum),
             rate(figures.seconds(Place::Cache, most, true)),
             // Four bytes of a FLOAT.
@@ -356,8 +359,22 @@ fn remarks(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> St
     )
 }
 
-/// Bytes a row: a line for each codec over the encodings.
-fn picture(args: &BenchEncodingsArgs, all: &[Figures]) -> String {
+fn plots(args: &BenchEncodingsArgs, all: &[Figures]) -> anyhow::Result<[Plot; 2]> {
+    let read = |figures: &Figures| f64::from(args.rows) / figures.seconds(Place::System, 1, false);
+    let speeds = lines("rows a second: all values added up, from the system's cache", all, read)?;
+    Ok([
+        Plot { title: "Bytes a row by encoding and codec", ending: "", picture: sizes(args, all)? },
+        Plot { title: "Rows read a second by encoding and codec", ending: "-speed", picture: speeds },
+    ])
+}
+
+fn sizes(args: &BenchEncodingsArgs, all: &[Figures]) -> anyhow::Result<String> {
+    let bytes = |figures: &Figures| figures.bytes as f64 / f64::from(args.rows);
+    lines("bytes a row: an integer key and two random floats", all, bytes)
+}
+
+/// A line for each codec over the encodings.
+fn lines(title: &str, all: &[Figures], value: impl Fn(&Figures) -> f64) -> anyhow::Result<String> {
     let encodings: Vec<String> = Encoding::ALL
         .iter()
         .filter(|encoding| all.iter().any(|figures| figures.encoding == **encoding))
@@ -368,10 +385,12 @@ fn picture(args: &BenchEncodingsArgs, all: &[Figures]) -> String {
             let found = all
                 .iter()
                 .find(|figures| figures.encoding.name() == name && figures.compression == *compression);
-            found.map_or(0.0, |figures| figures.bytes as f64 / f64::from(args.rows))
+            found.map_or(0.0, &value)
         };
         Line { name: compression.name().to_owned(), values: encodings.iter().map(of).collect() }
     };
-    let lines: Vec<Line> = Compression::ALL.iter().map(line).collect();
-    plot::svg("bytes a row: an integer key and two random floats", "block encoding", &encodings, &lines)
+    let codecs = Compression::ALL.iter();
+    let codecs = codecs.filter(|codec| all.iter().any(|figures| figures.compression == **codec));
+    let lines: Vec<Line> = codecs.map(line).collect();
+    plot::svg(title, "block encoding", &encodings, &lines)
 }

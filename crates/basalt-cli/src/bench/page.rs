@@ -8,12 +8,22 @@ use anyhow::Context;
 
 use crate::failure::Result;
 
-/// Writes a page with its plot beside it. What the page had below its first `## ` stays.
-pub(super) fn write_page(path: &Path, mut text: String, plot: Option<(&str, String)>) -> Result<()> {
-    if let Some((title, picture)) = plot {
-        let file = path.with_extension("svg");
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+/// A picture beside a page.
+pub(super) struct Plot {
+    pub(super) title: &'static str,
+    /// What its file is called behind the name of the page.
+    pub(super) ending: &'static str,
+    /// As SVG.
+    pub(super) picture: String,
+}
+
+/// Writes a page with its plots beside it. What the page had below its first `## ` stays.
+pub(super) fn write_page(path: &Path, mut text: String, plots: &[Plot]) -> Result<()> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    for Plot { title, ending, picture } in plots {
+        let name = format!("{name}{ending}.svg");
         text.push_str(&format!("\n![{title}]({name})\n"));
+        let file = path.with_file_name(name);
         fs::write(&file, picture).with_context(|| format!("cannot write {}", file.display()))?;
     }
     text.push_str(&kept(path));
@@ -36,9 +46,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("page.md");
         fs::write(&path, "# Title\n\n| table |\n\n## Why\n\nText.\n").expect("writes");
-        write_page(&path, "# New\n".into(), Some(("Rates", "<svg/>".into()))).expect("writes");
+        let plots = [("Rates", "", "<svg/>"), ("Sizes", "-sizes", "<svg></svg>")];
+        let plots = plots.map(|(title, ending, picture)| Plot { title, ending, picture: picture.into() });
+        write_page(&path, "# New\n".into(), &plots).expect("writes");
         let text = fs::read_to_string(&path).expect("reads");
-        assert_eq!(text, "# New\n\n![Rates](page.svg)\n\n## Why\n\nText.\n");
+        assert_eq!(text, "# New\n\n![Rates](page.svg)\n\n![Sizes](page-sizes.svg)\n\n## Why\n\nText.\n");
         assert_eq!(fs::read_to_string(dir.path().join("page.svg")).expect("reads"), "<svg/>");
+        assert_eq!(fs::read_to_string(dir.path().join("page-sizes.svg")).expect("reads"), "<svg></svg>");
     }
 }

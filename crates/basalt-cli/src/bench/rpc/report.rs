@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::Measured;
 use crate::args::BenchRpcArgs;
 use crate::bench::machine;
-use crate::bench::page::write_page;
+use crate::bench::page::{Plot, write_page};
 use crate::bench::plot::{Line, svg};
 use crate::failure::Result;
 use crate::output::grouped;
@@ -44,12 +44,10 @@ const ROWS: [(&str, &str, &str, Better); 19] = [
 /// Writes the file and the plot.
 pub(super) fn write(args: &BenchRpcArgs, basalt: &Measured, hbase: &Measured) -> Result<()> {
     let text = header(args) + &table(basalt, hbase);
-    let plot = picture(basalt, hbase);
-    write_page(
-        &args.out,
-        text,
-        plot.map(|picture| ("Rows per second over caching, HBase and Basalt", picture)),
-    )
+    let title = "Rows per second over caching, HBase and Basalt";
+    let picture = picture(basalt, hbase)?;
+    let plots: Vec<Plot> = picture.into_iter().map(|picture| Plot { title, ending: "", picture }).collect();
+    write_page(&args.out, text, &plots)
 }
 
 fn header(args: &BenchRpcArgs) -> String {
@@ -101,19 +99,15 @@ fn number(figure: f64) -> String {
     }
 }
 
-fn picture(basalt: &Measured, hbase: &Measured) -> Option<String> {
+fn picture(basalt: &Measured, hbase: &Measured) -> anyhow::Result<Option<String>> {
     let points: Vec<(&str, String)> =
         ROWS.iter().filter_map(|(name, ..)| Some((*name, name.strip_prefix("scan_")?.to_owned()))).collect();
     let line = |name: &str, measured: &Measured| {
         let values = points.iter().map(|(name, _)| measured.figures.get(*name).copied());
         Some(Line { name: name.to_owned(), values: values.collect::<Option<Vec<f64>>>()? })
     };
-    let lines = [line("HBase", hbase)?, line("Basalt", basalt)?];
+    let (Some(theirs), Some(ours)) = (line("HBase", hbase), line("Basalt", basalt)) else { return Ok(None) };
     let names: Vec<String> = points.iter().map(|(_, name)| name.clone()).collect();
-    Some(svg(
-        "Scans over HBase's RPC: rows per second",
-        "rows that the client asks for at once (caching)",
-        &names,
-        &lines,
-    ))
+    let title = "Scans over HBase's RPC: rows per second";
+    svg(title, "rows that the client asks for at once (caching)", &names, &[theirs, ours]).map(Some)
 }

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `basalt bench points`: how fast is one row found, or written durably? Rows of 100 bytes (a key of 16, one cell of 84) under random keys,
+//! asked for through the cell API as a program that embeds Basalt does it.
+//!
+//! `bench/rocksdb/points.cc` asks RocksDB the same, in the same order, and prints a line `question<TAB>figure<TAB>unit` for each; its
+//! program is run before, if it is named, and its figures stand beside.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use basalt::cells::{
+    Database, Durability, FamilyDescriptor, Get, LATEST_TIMESTAMP, OpenOptions, Put, ScanOptions, Table,
+    TableDescriptor, TableName, WriteBatch,
+};
+use serde_json::{Value, json};
+
+use super::machine;
+use super::page::write_page;
+use super::sheet::{Sheet, write_json};
+use crate::args::{BenchPointsArgs, Shared};
+use crate::failure::Result;
+
+const BATCH_ROWS: u64 = 1_000;
+const WRITERS: u64 = 64;
+const GETS: u64 = 300_000;
+const MULTI_GETS: u64 = 200;
+const SINGLE_PUTS: u64 = 50_000;
+const VALUE_BYTES: usize = 84;
+const THREADS: [u64; 2] = [1, 2];
+
+/// One answer.
+struct Figure {
+    question: String,
+    value: f64,
+    unit: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &BenchPointsArgs, shared: &Shared) -> Result<()> {
+    let peer = args.rocksdb.as_deref().map(|program| ask_peer(program, args)).transpose()?;
+    let figures = ask(args, shared)?;
+    let sheet = sheet(&figures, peer.as_deref());
+    sheet.print();
+    if let Some(path) = &args.out {
+        write_page(path, header(args) + &sheet.markdown(), &[])?;
+    }
+    let json = |figures: &[Figure]| figures.iter().map(Figure::json).collect::<Vec<_>>();
+    write_json(
+        args.json.as_deref(),
+        &json!({
+            "rows": args.rows,
+            "encoding": args.encoding,
+            "compression": args.compression,
+            "basalt": json(&figures),
+            "rocksdb": peer.as_deref().map(json),
+        }),
+    )
+}
+
+fn directory(args: &BenchPointsArgs) -> anyhow::Result<tempfile::TempDir> {
+    let directory = match &args.dir {
+        Some(dir) => tempfile::Builder::new().prefix("bench-points-").tempdir_in(dir),
+        None => tempfile::tempdir(),
+    };
+    directory.context("cannot make a directory for the data")
+}
+
+/// All questions, to a database of its own.
+fn ask(args: &BenchPointsArgs, shared: &Shared) -> anyhow::Result<Vec<Figure>> {
+    let directory = directory(args)?;
+    let memory_bytes = shared.memory.map_or(2 << 30, |memory| memory.0);
+    let options = OpenOptions { memory_bytes, ..OpenOptions::create() };
+    let db = Database::open(&directory.path().join("db"), options)?;
+    let table = create(&db, &args.encoding, &args.compression)?;
+    let mut answers = Answers { db: &db, table: &table, rows: args.rows, figures: vec![] };
+    answers.load()?;
+    answers.space()?;
+    answers.scans()?;
+    for threads in THREADS {
+        answers.gets(threads)?;
+        answers.multi_gets(threads)?;
+    }
+    answers.puts()?;
+    let figures = answers.figures;
+    db.close()?;
+    Ok(figures)
+}
+
+fn create(db: &Database, encoding: &str, compression: &str) -> anyhow::Result<Table> {
+    let name = TableName::in_default("points");
+    let mut family = FamilyDescriptor::new("f");
+    family.set("DATA_BLOCK_ENCODING", encoding)?;
+    family.set("COMPRESSION", compression)?;
+    db.create_table(TableDescriptor::new(name.clone()).family(family))?;
+    Ok(db.open_table(&name)?)
+}
+
+/// SplitMix64: a bijection, so that no two rows have one key.
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn key(row: u64) -> [u8; 16] {
+    let mut key = *b"user000000000000";
+    key[4..].copy_from_slice(format!("{:012}", mixed(row) % 1_000_000_000_000).as_bytes());
+    key
+}
+
+/// Half of it chance, half of it the same in all rows.
+fn value(row: u64) -> [u8; VALUE_BYTES] {
+    let mut value = [b'x'; VALUE_BYTES];
+    for (i, chunk) in value[..VALUE_BYTES / 2].chunks_mut(8).enumerate() {
+        chunk.copy_from_slice(&mixed(row ^ (i as u64) << 48).to_le_bytes()[..chunk.len()]);
+    }
+    value
+}
+
+/// The questions, and what they were answered so far.
+struct Answers<'a> {
+    db: &'a Database,
+    table: &'a Table,
+    rows: u64,
+    figures: Vec<Figure>,
+}
+
+impl Answers<'_> {
+    fn report(&mut self, question: impl Into<String>, value: f64, unit: &str) {
+        self.figures.push(Figure { question: question.into(), value, unit: unit.into() });
+    }
+
+    /// All rows in batches, each durable before the next; then flushed and compacted.
+    fn load(&mut self) -> anyhow::Result<()> {
+        let started = Instant::now();
+        for first in (0..self.rows).step_by(BATCH_ROWS as usize) {
+            let mut batch = WriteBatch::new();
+            for row in first..self.rows.min(first + BATCH_ROWS) {
+                let mut builder = batch.row(self.table.id(), &key(row))?;
+                builder.put(b"f", b"", LATEST_TIMESTAMP, &value(row))?;
+                builder.finish();
+            }
+            self.db.write(batch, Durability::Sync)?;
+        }
+        let seconds = started.elapsed().as_secs_f64();
+        self.report("batches of 1,000 rows", self.rows as f64 / seconds, "rows/s");
+        self.table.flush()?;
+        Ok(self.table.major_compact()?)
+    }
+
+    fn space(&mut self) -> anyhow::Result<()> {
+        let bytes = self.db.stats(self.table.id())?.size_bytes;
+        self.report("space", bytes as f64 / self.rows as f64, "bytes/row");
+        let metrics = self.db.metrics();
+        let written = metrics.bytes_written + metrics.flush_bytes + metrics.compaction_bytes;
+        self.report("write amplification", written as f64 / (self.rows * 100) as f64, "times");
+        Ok(())
+    }
+
+    fn scans(&mut self) -> anyhow::Result<()> {
+        for question in ["scan of files", "scan of the cache"] {
+            let started = Instant::now();
+            let (count, sum) = self.scan()?;
+            ensure!(count == self.rows && sum > 0, "a scan found {count} of {} rows", self.rows);
+            self.report(question, self.rows as f64 / started.elapsed().as_secs_f64(), "rows/s");
+        }
+        Ok(())
+    }
+
+    /// How many cells there are, and a sum of bytes of each.
+    fn scan(&self) -> anyhow::Result<(u64, u64)> {
+        let mut scan = self.db.snapshot().scan(self.table.id(), &ScanOptions::default())?;
+        let (mut count, mut sum) = (0, 0);
+        while let Some(runs) = scan.next_runs()? {
+            for run in runs {
+                for cell in run.cells.map(|i| run.block.cell(i)) {
+                    count += 1;
+                    sum += u64::from(cell.row[15]) + u64::from(cell.value[0]);
+                }
+            }
+        }
+        Ok((count, sum))
+    }
+
+    fn gets(&mut self, threads: u64) -> anyhow::Result<()> {
+        let (table, rows) = (self.table, self.rows);
+        let timed = |thread: u64| -> anyhow::Result<Vec<u32>> {
+            let mut times = Vec::with_capacity(GETS as usize);
+            for i in 0..GETS {
+                let row = mixed(i << 8 | thread) % rows;
+                let started = Instant::now();
+                let found = table.get(&Get::new(key(row).to_vec()))?;
+                let first = found.value(b"f", b"").map(|value| value[0]);
+                times.push(started.elapsed().as_nanos() as u32);
+                ensure!(first == Some(value(row)[0]), "a row was read as another one");
+            }
+            Ok(times)
+        };
+        timed(9)?;
+        let started = Instant::now();
+        let mut times = in_threads(threads, timed)?.concat();
+        let rate = (GETS * threads) as f64 / started.elapsed().as_secs_f64();
+        times.sort_unstable();
+        let at = |part: f64| f64::from(times[(times.len() as f64 * part) as usize]) / 1e3;
+        self.report(format!("get, {threads} threads, p50"), at(0.5), "us");
+        self.report(format!("get, {threads} threads, p99"), at(0.99), "us");
+        self.report(format!("get, {threads} threads, rate"), rate, "rows/s");
+        Ok(())
+    }
+
+    fn multi_gets(&mut self, threads: u64) -> anyhow::Result<()> {
+        let (table, rows) = (self.table, self.rows);
+        let work = |thread: u64| -> anyhow::Result<Vec<Duration>> {
+            let mut times = Vec::with_capacity(MULTI_GETS as usize);
+            for i in 0..MULTI_GETS {
+                let wanted: Vec<u64> =
+                    (0..BATCH_ROWS).map(|k| mixed(i << 32 | k << 8 | thread) % rows).collect();
+                let gets: Vec<Get> = wanted.iter().map(|&row| Get::new(key(row).to_vec())).collect();
+                let started = Instant::now();
+                let found = table.get_all(&gets)?;
+                times.push(started.elapsed());
+                let right = found.iter().zip(&wanted).all(|(found, &row)| {
+                    found.value(b"f", b"").is_some_and(|found| found[..] == value(row)[..])
+                });
+                ensure!(right, "a row was read as another one");
+            }
+            Ok(times)
+        };
+        let mut times = in_threads(threads, work)?.concat();
+        times.sort_unstable();
+        let median = times[times.len() / 2].as_secs_f64() / BATCH_ROWS as f64;
+        self.report(format!("multi-get of 1,000, {threads} threads, p50"), median * 1e6, "us/key");
+        Ok(())
+    }
+
+    fn puts(&mut self) -> anyhow::Result<()> {
+        let (table, rows) = (self.table, self.rows);
+        let started = Instant::now();
+        in_threads(WRITERS, |writer| -> anyhow::Result<()> {
+            for i in 0..SINGLE_PUTS / WRITERS {
+                let row = mixed(i << 8 | writer) % rows;
+                table.put(Put::new(key(row).to_vec()).add("f", "", value(i).to_vec()))?;
+            }
+            Ok(())
+        })?;
+        let rate = SINGLE_PUTS as f64 / started.elapsed().as_secs_f64();
+        self.report("durable single puts, 64 writers", rate, "rows/s");
+        Ok(())
+    }
+}
+
+fn in_threads<T: Send>(
+    threads: u64,
+    work: impl Fn(u64) -> anyhow::Result<T> + Sync,
+) -> anyhow::Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let started: Vec<_> = (0..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        started.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
+    })
+}
+
+/// The same questions to the other program.
+fn ask_peer(program: &Path, args: &BenchPointsArgs) -> anyhow::Result<Vec<Figure>> {
+    let directory = directory(args)?;
+    let mut command = Command::new(program);
+    let output = command.arg(directory.path()).arg(args.rows.to_string()).output();
+    let output = output.with_context(|| format!("cannot start {}", program.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{} failed: {}", program.display(), said.trim());
+    }
+    String::from_utf8_lossy(&output.stdout).lines().map(Figure::parse).collect()
+}
+
+impl Figure {
+    fn parse(line: &str) -> anyhow::Result<Self> {
+        let mut fields = line.split('\t');
+        let (Some(question), Some(value), Some(unit)) = (fields.next(), fields.next(), fields.next()) else {
+            bail!("not a question, a figure and a unit: {line}");
+        };
+        let value = value.parse().with_context(|| format!("not a figure: {value}"))?;
+        Ok(Self { question: question.to_owned(), value, unit: unit.to_owned() })
+    }
+
+    fn json(&self) -> Value {
+        json!({ "question": self.question, "figure": self.value, "unit": self.unit })
+    }
+}
+
+fn header(args: &BenchPointsArgs) -> String {
+    format!(
+        "# Single rows beside RocksDB\n\n\
+         Written by `basalt bench points --rows {} --encoding {} --compression {}` ({}): rows of 100 bytes under random keys.\n\n",
+        args.rows,
+        args.encoding,
+        args.compression,
+        machine::processors(),
+    )
+}
+
+fn sheet(figures: &[Figure], peer: Option<&[Figure]>) -> Sheet<'static> {
+    let headings: &[&str] = match peer {
+        Some(_) => &["question", "Basalt", "RocksDB", "unit", "Basalt / RocksDB"],
+        None => &["question", "Basalt", "unit"],
+    };
+    let mut sheet = Sheet::new(headings, 1);
+    for figure in figures {
+        let ours = format!("{:.2}", figure.value);
+        let row = match peer {
+            None => vec![figure.question.clone(), ours, figure.unit.clone()],
+            Some(peer) => {
+                let theirs = peer.iter().find(|theirs| theirs.question == figure.question);
+                let (value, ratio) = match theirs {
+                    Some(theirs) => {
+                        (format!("{:.2}", theirs.value), format!("{:.2}", figure.value / theirs.value))
+                    }
+                    None => (String::new(), String::new()),
+                };
+                vec![figure.question.clone(), ours, value, figure.unit.clone(), ratio]
+            }
+        };
+        sheet.row(row);
+    }
+    sheet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peer_s_lines_are_read() {
+        let figure = Figure::parse("get, 1 threads, p50\t4.79\tus").expect("three fields");
+        assert_eq!(
+            (figure.question.as_str(), figure.value, figure.unit.as_str()),
+            ("get, 1 threads, p50", 4.79, "us")
+        );
+        assert!(Figure::parse("get").is_err());
+        assert!(Figure::parse("get\tfast\tus").is_err());
+    }
+
+    #[test]
+    fn no_two_rows_have_one_key() {
+        let keys: std::collections::BTreeSet<_> = (0..10_000).map(key).collect();
+        assert_eq!(keys.len(), 10_000);
+    }
+}
