@@ -15,6 +15,8 @@
 //! [`RowBlock::parts`] gives the runs to readers that work by column, [`RowBlock::for_each_cell`] gives every cell to those
 //! that do not. A row lies in one part as a whole.
 
+mod timestamps;
+
 use std::ops::Range;
 
 use basalt_model::{CellRef, CellType, Seq};
@@ -23,6 +25,7 @@ use bytes::Bytes;
 use crate::cells::{CellBlock, CellSlot};
 use crate::encoding::CellLayout;
 use crate::key::KEY_OVERHEAD;
+pub(crate) use timestamps::Timestamps;
 
 /// A decoded block: stretches of rows of one form, and of cells that have none, in key order.
 #[derive(Debug, Clone, Default)]
@@ -74,8 +77,7 @@ pub(crate) struct RowRun {
     /// Where rows lie in the payload.
     pub(crate) places: Places,
     pub(crate) row_len: usize,
-    /// Timestamps row by row; empty if they lie in the payload.
-    pub(crate) timestamps: Vec<i64>,
+    pub(crate) timestamps: Timestamps,
 }
 
 /// Where the rows of a run, and their keys, lie.
@@ -266,7 +268,7 @@ impl RowBlock {
                 Places::Even { .. } => 0,
                 Places::Listed { offsets, keys, .. } => 4 * offsets.capacity() + keys.capacity(),
             };
-            places + 8 * run.timestamps.capacity() + run.columns.capacity() * size_of::<RowColumn>()
+            places + run.timestamps.memory_bytes() + run.columns.capacity() * size_of::<RowColumn>()
         };
         let runs = self.parts.iter().map(|part| match part {
             Part::Cells(_) => 0,
@@ -365,7 +367,7 @@ impl<'a> Rows<'a> {
     #[inline(always)]
     pub(crate) fn versions(&self, row: usize) -> impl Iterator<Item = (i64, Seq)> {
         let (_, bytes) = self.key_and_bytes(row);
-        let timestamps = self.run.timestamps.get(row * self.run.columns.len()..).unwrap_or_default();
+        let timestamps = self.run.timestamps.of_row(row, self.run.columns.len()).unwrap_or_default();
         self.run.columns.iter().enumerate().map(move |(at, column)| {
             let timestamp = timestamps.get(at).copied();
             (timestamp.unwrap_or_else(|| stored_timestamp(bytes, column)), seq_of(bytes, column))
@@ -388,8 +390,8 @@ impl<'a> Rows<'a> {
     pub fn cell(&self, row: usize, column: usize) -> CellRef<'a> {
         let (key, bytes) = self.key_and_bytes(row);
         let columns = &self.run.columns;
-        let timestamp = match self.run.timestamps.get(row * columns.len() + column) {
-            Some(timestamp) => *timestamp,
+        let timestamp = match self.run.timestamps.of_row(row, columns.len()) {
+            Some(timestamps) => timestamps[column],
             None => stored_timestamp(bytes, &columns[column]),
         };
         cell_of(key, bytes, self.name(column), &columns[column], timestamp)
@@ -397,21 +399,68 @@ impl<'a> Rows<'a> {
 
     /// Every cell, row by row.
     #[inline]
-    pub fn for_each_cell(&self, mut visit: impl FnMut(&CellRef<'a>)) {
-        let columns: Vec<_> = self.run.columns.iter().map(|column| (self.name_of(column), *column)).collect();
-        if self.run.timestamps.is_empty() {
-            for row in 0..self.run.rows {
-                let (key, bytes) = self.key_and_bytes(row);
-                for (name, column) in &columns {
-                    visit(&cell_of(key, bytes, *name, column, stored_timestamp(bytes, column)));
+    pub fn for_each_cell(&self, visit: impl FnMut(&CellRef<'a>)) {
+        // A loop for each usual number of columns, in which the compiler keeps what all rows share.
+        match self.columns() {
+            1 => self.hand_out::<1>(visit),
+            2 => self.hand_out::<2>(visit),
+            3 => self.hand_out::<3>(visit),
+            4 => self.hand_out::<4>(visit),
+            5 => self.hand_out::<5>(visit),
+            6 => self.hand_out::<6>(visit),
+            7 => self.hand_out::<7>(visit),
+            8 => self.hand_out::<8>(visit),
+            _ => self.hand_out_many(visit),
+        }
+    }
+
+    /// [`Self::for_each_cell`] of rows of this many columns.
+    #[inline(always)]
+    fn hand_out<const COLUMNS: usize>(&self, mut visit: impl FnMut(&CellRef<'a>)) {
+        let Some(columns) = self.run.columns.first_chunk::<COLUMNS>() else { return };
+        let names = columns.each_ref().map(|column| self.name_of(column));
+        let hand_out = |key: &'a [u8], bytes: &'a [u8], timestamps: Option<&[i64; COLUMNS]>| {
+            for (at, column) in columns.iter().enumerate() {
+                let timestamp = timestamps.map_or_else(|| stored_timestamp(bytes, column), |list| list[at]);
+                visit(&cell_of(key, bytes, names[at], column, timestamp));
+            }
+        };
+        self.for_each_row(hand_out);
+    }
+
+    /// Each row's key, its bytes, and its timestamps if they do not lie in those.
+    #[inline(always)]
+    fn for_each_row<const COLUMNS: usize>(
+        &self,
+        mut visit: impl FnMut(&'a [u8], &'a [u8], Option<&[i64; COLUMNS]>),
+    ) {
+        let row_len = self.run.row_len;
+        match &self.run.places {
+            Places::Even { start, stride, key_at, .. } => {
+                for bytes in self.payload[*start..].chunks_exact(*stride).take(self.run.rows) {
+                    visit(&bytes[*key_at..key_at + row_len], bytes, None);
                 }
             }
-            return;
+            Places::Listed { offsets, keys, keys_at } => {
+                let rows = keys[*keys_at..].chunks_exact(row_len).zip(offsets);
+                if self.run.timestamps.is_empty() {
+                    return rows.for_each(|(key, &at)| visit(key, &self.payload[at as usize..], None));
+                }
+                for (row, (key, &at)) in rows.enumerate() {
+                    let list = self.run.timestamps.of_row(row, COLUMNS).and_then(|list| list.first_chunk());
+                    visit(key, &self.payload[at as usize..], list);
+                }
+            }
         }
-        for (row, timestamps) in self.run.timestamps.chunks_exact(columns.len()).enumerate() {
+    }
+
+    #[inline(never)]
+    fn hand_out_many(&self, mut visit: impl FnMut(&CellRef<'a>)) {
+        let columns: Vec<_> = self.run.columns.iter().map(|column| (self.name_of(column), *column)).collect();
+        for row in 0..self.run.rows {
             let (key, bytes) = self.key_and_bytes(row);
-            for ((name, column), timestamp) in columns.iter().zip(timestamps) {
-                visit(&cell_of(key, bytes, *name, column, *timestamp));
+            for ((name, column), (timestamp, _)) in columns.iter().zip(self.versions(row)) {
+                visit(&cell_of(key, bytes, *name, column, timestamp));
             }
         }
     }

@@ -45,6 +45,10 @@ struct Table {
     key_step: u64,
     columns: Vec<(String, usize)>,
     rows_per_batch: u64,
+    /// From batch to batch.
+    timestamp_step: i64,
+    /// From column to column.
+    column_step: i64,
     first_seq: u64,
     oddities: Vec<Oddity>,
     with_seq: bool,
@@ -65,11 +69,15 @@ fn table() -> impl Strategy<Value = Table> {
     let key = (1usize..24, any::<u64>(), prop_oneof![Just(1u64), 1u64..70_000]);
     let seq = prop_oneof![Just(0u64), 100u64..140, 200u64..300, 60_000u64..70_000, Just(1u64 << 40)];
     let flags = any::<(bool, bool, bool, bool)>();
-    (key, vec(column, 1..7), (1u64..20, seq), vec(oddity(), 1..200), flags, 200u32..4000).prop_map(
+    let rows_per_batch = prop_oneof![1u64..20, 20u64..200];
+    let steps = proptest::sample::select(vec![25, 25, 0, 1, -3, 70_000, 1 << 42, -(1 << 41)]);
+    let batches = (rows_per_batch, steps, prop_oneof![3 => Just(0i64), 1 => -3i64..300], seq);
+    let columns = prop_oneof![12 => vec(column.clone(), 1..7), 1 => vec(column, 7..14)];
+    (key, columns, batches, vec(oddity(), 1..200), flags, 200u32..9000).prop_map(
         |(
             (key_bytes, first_key, key_step),
             columns,
-            (rows_per_batch, first_seq),
+            (rows_per_batch, timestamp_step, column_step, first_seq),
             oddities,
             flags,
             block_bytes,
@@ -83,6 +91,8 @@ fn table() -> impl Strategy<Value = Table> {
                 key_step,
                 columns,
                 rows_per_batch,
+                timestamp_step,
+                column_step,
                 first_seq,
                 oddities,
                 with_seq: flags.0,
@@ -123,7 +133,9 @@ fn cells_of(table: &Table) -> Vec<Cell> {
             let cell = Cell {
                 row: row.clone(),
                 qualifier: qualifier.clone().into_bytes(),
-                timestamp: 1_700_000_000_000 + 25 * batch as i64,
+                timestamp: 1_700_000_000_000
+                    + table.timestamp_step * batch as i64
+                    + table.column_step * index as i64,
                 cell_type: if is(Oddity::Delete) { CellType::DeleteColumn } else { CellType::Put },
                 value,
                 seq: if table.with_seq { table.first_seq + batch } else { 0 },
@@ -291,7 +303,9 @@ proptest! {
     #[test]
     fn a_file_of_blocks_is_that_of_their_cells(table in table(), block_bytes in 200u32..4000) {
         use Encoding::*;
-        for (from, to) in [(None, None), (None, RowIndexV1), (RowIndexV1, None), (None, FastDiff), (FastDiff, None)] {
+        let raw = [(None, None), (None, RowIndexV1), (RowIndexV1, None), (FastDiff, None)];
+        let by_form = [(None, FastDiff), (None, Prefix), (None, Diff), (Prefix, Diff), (Diff, Prefix), (FastDiff, FastDiff)];
+        for (from, to) in raw.into_iter().chain(by_form) {
             for bloom in [BloomKind::None, BloomKind::Row, BloomKind::RowPrefix(2), BloomKind::RowCol] {
                 check_rewritten(&table, from, to, bloom, block_bytes);
             }
@@ -347,6 +361,8 @@ fn plain_table() -> Table {
         key_step: 1,
         columns: vec![("V1".into(), 4), ("V2".into(), 8), ("_0".into(), 1)],
         rows_per_batch: 500,
+        timestamp_step: 25,
+        column_step: 0,
         first_seq: 20,
         oddities: vec![Oddity::None; 3000],
         with_seq: true,

@@ -11,7 +11,7 @@ use basalt_model::{CellType, Seq};
 use super::CellLayout;
 use super::row_form::{CELLS_MAX, Patience, RowForm, load};
 use crate::cells::CellSlot;
-use crate::rows::{Parts, Places, RowColumn, RowRun};
+use crate::rows::{Parts, Places, RowColumn, RowRun, Timestamps};
 
 /// What is read of each cell, by its offset from the start of the row.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +123,13 @@ impl RawRows {
         let layout = CellLayout { with_tags: TAGS, tags_compressed: false, with_seq: SEQ };
         let layout = target.seq_override.is_none().then_some(layout);
         let places = Places::Even { start, stride: self.form.len(), key_at, layout };
-        RowRun { rows, columns: columns.collect(), places, row_len: self.row_len, timestamps: Vec::new() }
+        RowRun {
+            rows,
+            columns: columns.collect(),
+            places,
+            row_len: self.row_len,
+            timestamps: Timestamps::default(),
+        }
     }
 
     /// Takes the form of a row that ends at `end`; false if it is not fit for it.
@@ -168,26 +174,23 @@ impl RawRows {
     /// How many rows from `at` on have the form.
     fn count_rows(&self, bytes: &[u8], at: usize) -> usize {
         let len = self.form.len();
-        let mut rows = 0;
         let Some((first, others)) = self.places.split_first() else { return 0 };
-        let key = |row: &[u8], place: &Place| load(row, place.row).unwrap_or(0);
         let Some(mask) = self.key_mask() else {
+            let mut rows = 0;
             while self.next_row(bytes, at + rows * len).is_some() {
                 rows += 1;
             }
             return rows;
         };
+        let key = |row: &[u8], place: &Place| load(row, place.row).unwrap_or(0);
         let mut last = key(&bytes[at - len..at], first);
-        for row in bytes[at..].chunks_exact(len) {
+        self.form.count(bytes[at..].chunks_exact(len).take_while(|row| {
             let this = key(row, first);
             let different = others.iter().fold(0, |different, place| different | key(row, place) ^ this);
-            if !self.form.fits(row) || different & mask != 0 || (this ^ last) & mask == 0 {
-                break;
-            }
+            let is_new = (this ^ last) & mask != 0;
             last = this;
-            rows += 1;
-        }
-        rows
+            is_new && different & mask == 0
+        }))
     }
 
     /// Which bits of eight bytes at a row key are of it, if it is no longer than that. A key has more than eight bytes behind the

@@ -75,6 +75,28 @@ impl RowForm {
         }
     }
 
+    /// The form of rows that have `form` and in `bytes` what `model` has.
+    pub(super) fn fix_more(&mut self, form: &Self, bytes: impl Iterator<Item = Range<usize>>, model: &[u8]) {
+        self.mask.clone_from(&form.mask);
+        bytes.for_each(|bytes| self.mask[bytes].fill(0xff));
+        self.fix(model);
+    }
+
+    /// How many of `rows`, each as long as the form, have it, one after the other.
+    #[inline(always)]
+    pub(super) fn count<'a>(&self, rows: impl Iterator<Item = &'a [u8]>) -> usize {
+        // How many pieces there are is decided here, once, for the usual numbers.
+        match &self.wide[..] {
+            [] => rows.take_while(|row| fit(&self.narrow, row)).count(),
+            [one] => count(&[one], rows),
+            [one, two] => count(&[one, two], rows),
+            [one, two, three] => count(&[one, two, three], rows),
+            [one, two, three, four] => count(&[one, two, three, four], rows),
+            [one, two, three, four, five] => count(&[one, two, three, four, five], rows),
+            wide => rows.take_while(|row| fit(wide, row)).count(),
+        }
+    }
+
     /// True if `row`, as long as the form, has it.
     #[inline(always)]
     pub(super) fn fits(&self, row: &[u8]) -> bool {
@@ -107,6 +129,30 @@ fn fit<const N: usize>(pieces: &[Piece<N>], row: &[u8]) -> bool {
         }
     }
     different == [0; N]
+}
+
+/// How many rows fit all `pieces`, one after the other.
+#[inline(always)]
+fn count<'a, const PIECES: usize>(
+    pieces: &[&Piece<WIDE>; PIECES],
+    rows: impl Iterator<Item = &'a [u8]>,
+) -> usize {
+    let pieces = pieces.map(|piece| (piece.mask, piece.fixed));
+    rows.take_while(|row| {
+        let mut different = [0; WIDE];
+        let mut compare = |(mask, fixed): &([u8; WIDE], [u8; WIDE]), bytes: &[u8; WIDE]| {
+            for (byte, sum) in different.iter_mut().enumerate() {
+                *sum |= bytes[byte] & mask[byte] ^ fixed[byte];
+            }
+        };
+        // All pieces but the last lie side by side, and that one ends the row.
+        let (chunks, _) = row.as_chunks();
+        let (Some(chunks), Some(last)) = (chunks.get(..PIECES - 1), row.last_chunk()) else { return false };
+        pieces.iter().zip(chunks).for_each(|(piece, chunk)| compare(piece, chunk));
+        compare(&pieces[PIECES - 1], last);
+        different == [0; WIDE]
+    })
+    .count()
 }
 
 /// After rows that fit no form, learning the next is put off, twice as long each time.

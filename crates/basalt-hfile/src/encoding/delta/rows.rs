@@ -59,6 +59,8 @@ pub(super) struct Place {
     /// Start of the cell's name, from the start of the row's first name.
     pub(super) name: usize,
     pub(super) timestamp: usize,
+    /// Bytes of what stands for the timestamp.
+    timestamp_len: usize,
     /// The first byte of the cell: the form of its timestamp.
     pub(super) flag: u8,
     /// The value is that of the cell before.
@@ -188,6 +190,7 @@ impl DeltaRows {
             self.places.push(Place {
                 name: (slot.key - row[0].key) as usize,
                 timestamp: read.timestamp_at.start - tail_at,
+                timestamp_len: read.timestamp_at.len(),
                 flag: body[start],
                 same_value,
                 seq: end - 1 - tail_at,
@@ -199,6 +202,12 @@ impl DeltaRows {
         self.names_len = cells.keys_len - row[0].key as usize;
         self.raw_bytes = cells.raw_bytes - cells.row_raw_start;
         Some(tail_at)
+    }
+
+    /// Makes `form` that of tails which have the timestamps of `tail` as well.
+    pub(super) fn fix_timestamps(&self, form: &mut RowForm, tail: &[u8]) {
+        let of_place = |place: &Place| place.timestamp..place.timestamp + place.timestamp_len;
+        form.fix_more(&self.form, self.places.iter().map(of_place), tail);
     }
 
     /// The row at the position of `cells`; `None`, and nothing is done, if it has another form. `tail_at` is where the
