@@ -208,12 +208,18 @@ impl RowBlock {
     /// Every cell, in order.
     #[inline]
     pub fn for_each_cell(&self, mut visit: impl FnMut(&CellRef<'_>)) {
-        for part in self.parts() {
-            match part {
-                RowPart::Cells { block, first, end } => (first..end).for_each(|at| visit(&block.cell(at))),
-                RowPart::Rows(rows) => rows.for_each_cell(&mut visit),
+        self.fold_cells((), |(), cell| visit(cell));
+    }
+
+    /// `start` put through `add` with every cell, in order: what adds up is nearer than behind a reference.
+    #[inline]
+    pub fn fold_cells<A>(&self, start: A, mut add: impl FnMut(A, &CellRef<'_>) -> A) -> A {
+        self.parts().fold(start, |sum, part| match part {
+            RowPart::Cells { block, first, end } => {
+                (first..end).fold(sum, |sum, at| add(sum, &block.cell(at)))
             }
-        }
+            RowPart::Rows(rows) => rows.fold_cells(sum, &mut add),
+        })
     }
 
     /// As [`Self::for_each_cell`], until a visit fails.
@@ -399,71 +405,82 @@ impl<'a> Rows<'a> {
 
     /// Every cell, row by row.
     #[inline]
-    pub fn for_each_cell(&self, visit: impl FnMut(&CellRef<'a>)) {
+    pub fn for_each_cell(&self, mut visit: impl FnMut(&CellRef<'a>)) {
+        self.fold_cells((), |(), cell| visit(cell));
+    }
+
+    /// `start` put through `add` with every cell, row by row.
+    #[inline]
+    pub fn fold_cells<A>(&self, start: A, add: impl FnMut(A, &CellRef<'a>) -> A) -> A {
         // A loop for each usual number of columns, in which the compiler keeps what all rows share.
         match self.columns() {
-            1 => self.hand_out::<1>(visit),
-            2 => self.hand_out::<2>(visit),
-            3 => self.hand_out::<3>(visit),
-            4 => self.hand_out::<4>(visit),
-            5 => self.hand_out::<5>(visit),
-            6 => self.hand_out::<6>(visit),
-            7 => self.hand_out::<7>(visit),
-            8 => self.hand_out::<8>(visit),
-            _ => self.hand_out_many(visit),
+            1 => self.fold::<1, A>(start, add),
+            2 => self.fold::<2, A>(start, add),
+            3 => self.fold::<3, A>(start, add),
+            4 => self.fold::<4, A>(start, add),
+            5 => self.fold::<5, A>(start, add),
+            6 => self.fold::<6, A>(start, add),
+            7 => self.fold::<7, A>(start, add),
+            8 => self.fold::<8, A>(start, add),
+            _ => self.fold_wide(start, add),
         }
     }
 
-    /// [`Self::for_each_cell`] of rows of this many columns.
-    #[inline(always)]
-    fn hand_out<const COLUMNS: usize>(&self, mut visit: impl FnMut(&CellRef<'a>)) {
-        let Some(columns) = self.run.columns.first_chunk::<COLUMNS>() else { return };
-        let names = columns.each_ref().map(|column| self.name_of(column));
-        let hand_out = |key: &'a [u8], bytes: &'a [u8], timestamps: Option<&[i64; COLUMNS]>| {
-            for (at, column) in columns.iter().enumerate() {
-                let timestamp = timestamps.map_or_else(|| stored_timestamp(bytes, column), |list| list[at]);
-                visit(&cell_of(key, bytes, names[at], column, timestamp));
-            }
-        };
-        self.for_each_row(hand_out);
-    }
-
-    /// Each row's key, its bytes, and its timestamps if they do not lie in those.
-    #[inline(always)]
-    fn for_each_row<const COLUMNS: usize>(
-        &self,
-        mut visit: impl FnMut(&'a [u8], &'a [u8], Option<&[i64; COLUMNS]>),
-    ) {
-        let row_len = self.run.row_len;
+    /// [`Self::fold_cells`] of rows of this many columns.
+    fn fold<const COLUMNS: usize, A>(&self, start: A, mut add: impl FnMut(A, &CellRef<'a>) -> A) -> A {
+        let Some(columns) = self.run.columns.first_chunk::<COLUMNS>() else { return start };
+        let columns = columns.each_ref().map(|column| (self.name_of(column), *column));
+        let (row_len, mut sum) = (self.run.row_len, start);
         match &self.run.places {
             Places::Even { start, stride, key_at, .. } => {
                 for bytes in self.payload[*start..].chunks_exact(*stride).take(self.run.rows) {
-                    visit(&bytes[*key_at..key_at + row_len], bytes, None);
+                    let key = &bytes[*key_at..key_at + row_len];
+                    sum = fold_row(sum, &mut add, key, bytes, &columns, None);
                 }
             }
             Places::Listed { offsets, keys, keys_at } => {
                 let rows = keys[*keys_at..].chunks_exact(row_len).zip(offsets);
-                if self.run.timestamps.is_empty() {
-                    return rows.for_each(|(key, &at)| visit(key, &self.payload[at as usize..], None));
-                }
                 for (row, (key, &at)) in rows.enumerate() {
                     let list = self.run.timestamps.of_row(row, COLUMNS).and_then(|list| list.first_chunk());
-                    visit(key, &self.payload[at as usize..], list);
+                    sum = fold_row(sum, &mut add, key, &self.payload[at as usize..], &columns, list);
                 }
             }
         }
+        sum
     }
 
-    #[inline(never)]
-    fn hand_out_many(&self, mut visit: impl FnMut(&CellRef<'a>)) {
+    #[cold]
+    fn fold_wide<A>(&self, start: A, mut add: impl FnMut(A, &CellRef<'a>) -> A) -> A {
         let columns: Vec<_> = self.run.columns.iter().map(|column| (self.name_of(column), *column)).collect();
+        let mut sum = start;
         for row in 0..self.run.rows {
             let (key, bytes) = self.key_and_bytes(row);
             for ((name, column), (timestamp, _)) in columns.iter().zip(self.versions(row)) {
-                visit(&cell_of(key, bytes, *name, column, timestamp));
+                sum = add(sum, &cell_of(key, bytes, *name, column, timestamp));
             }
         }
+        sum
     }
+}
+
+/// Family and qualifier of a column, and where its cells lie.
+type NamedColumn<'a> = ((&'a [u8], &'a [u8]), RowColumn);
+
+/// `sum` put through `add` with every cell of a row, whose timestamps are those of `list` if there is one, else stored.
+#[inline(always)]
+fn fold_row<'a, const COLUMNS: usize, A>(
+    mut sum: A,
+    add: &mut impl FnMut(A, &CellRef<'a>) -> A,
+    key: &'a [u8],
+    bytes: &'a [u8],
+    columns: &[NamedColumn<'a>; COLUMNS],
+    list: Option<&[i64; COLUMNS]>,
+) -> A {
+    for (at, (name, column)) in columns.iter().enumerate() {
+        let timestamp = list.map_or_else(|| stored_timestamp(bytes, column), |list| list[at]);
+        sum = add(sum, &cell_of(key, bytes, *name, column, timestamp));
+    }
+    sum
 }
 
 /// Rows as they lie in a block of raw cells.

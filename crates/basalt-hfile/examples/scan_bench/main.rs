@@ -138,7 +138,7 @@ fn scan(reader: &HFileReader) -> Outcome<i64> {
     let (mut cells, mut sum) = (0, 0);
     for index in 0..reader.block_count()? {
         let block = reader.read_rows(index)?;
-        block.for_each_cell(|cell| sum += summand(cell));
+        sum = block.fold_cells(sum, |sum, cell| sum + summand(cell));
         cells += block.len() as u64;
     }
     if cells != reader.cells() {

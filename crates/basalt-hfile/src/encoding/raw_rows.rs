@@ -13,6 +13,9 @@ use super::row_form::{CELLS_MAX, Patience, RowForm, load};
 use crate::cells::CellSlot;
 use crate::rows::{Parts, Places, RowColumn, RowRun, Timestamps};
 
+/// Cells behind the first of a row whose keys are compared at once.
+const KEYS_NEAR: usize = 4;
+
 /// What is read of each cell, by its offset from the start of the row.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -182,11 +185,16 @@ impl RawRows {
             }
             return rows;
         };
-        let key = |row: &[u8], place: &Place| load(row, place.row).unwrap_or(0);
-        let mut last = key(&bytes[at - len..at], first);
+        let key = |row: &[u8], at: usize| load(row, at).unwrap_or(0);
+        // Without a loop for the usual number of cells: where there are fewer, the first one's key is compared with itself.
+        let (near, far) = others.split_at(others.len().min(KEYS_NEAR));
+        let near: [usize; KEYS_NEAR] = std::array::from_fn(|index| near.get(index).unwrap_or(first).row);
+        let mut last = key(&bytes[at - len..at], first.row);
         self.form.count(bytes[at..].chunks_exact(len).take_while(|row| {
-            let this = key(row, first);
-            let different = others.iter().fold(0, |different, place| different | key(row, place) ^ this);
+            let this = key(row, first.row);
+            let different = near.iter().fold(0, |different, &at| different | key(row, at) ^ this);
+            let different =
+                far.iter().fold(different, |different, place| different | key(row, place.row) ^ this);
             let is_new = (this ^ last) & mask != 0;
             last = this;
             is_new && different & mask == 0

@@ -22,12 +22,6 @@ impl Timestamps {
         self.rows.reserve(rows);
     }
 
-    /// True if timestamps lie in the payload.
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Adds a row.
     #[inline(always)]
     pub(crate) fn push_row(&mut self, timestamps: impl Iterator<Item = i64>) {
