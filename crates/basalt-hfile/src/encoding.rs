@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Data block encodings: how the cells of one block become bytes, and back.
 //!
-//! Each encoding is a folder of the same shape: an encoder that appends cells to the payload of a block, and
-//! a decoder that turns a payload into a [`CellBlock`]. A new encoding adds its folder, its name in
-//! [`Encoding`] and one line in [`Encoding::implementation`].
+//! Each encoding is a module of the same shape: its layout and its [`BlockEncoding`], behind which is an encoder that appends cells
+//! to the payload of a block, and a decoder that turns a payload into a [`CellBlock`]; where they do not share all of their work with
+//! other encodings they lie in the module's folder, `write` and `read`. A new encoding adds its module and one line to the table
+//! of [`Encoding`].
 //!
 //! The payload of an encoded block (`DATABLKE`) begins with the encoding's 16-bit number; NONE writes blocks
 //! of another kind (`DATABLK*`) without one. Numbers and encoders match `DataBlockEncoding` of HBase 2.6, byte
@@ -33,81 +34,89 @@ use crate::rows::RowBlock;
 use crate::write_buffer::WriteBuffer;
 use cursor::CellCursor;
 
-/// A data block encoding by name. All but COLUMNAR are HBase's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, serde::Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Encoding {
-    /// Cells back to back.
-    #[default]
-    None,
-    /// Keys without the prefix of the key before.
-    Prefix,
-    /// As PREFIX, and timestamps as differences.
-    Diff,
-    /// As DIFF, cheaper to decode, and without values that repeat.
-    FastDiff,
-    /// As NONE, with the offset of each row.
-    #[serde(rename = "ROW_INDEX_V1")]
-    RowIndexV1,
-    /// A block is a row group, its columns apart from each other ([`crate::columnar`]). HBase cannot read it.
-    Columnar,
+/// Makes [`Encoding`] and what it says of each encoding of a table.
+macro_rules! encodings {
+    (
+        of HBase {$($(#[$theirs_attribute:meta])* $theirs:ident, $theirs_name:literal, $theirs_id:literal, $theirs_code:expr;)*}
+        of Basalt alone {$($(#[$ours_attribute:meta])* $ours:ident, $ours_name:literal, $ours_id:literal, $ours_code:expr;)*}
+    ) => {
+        /// A data block encoding by name. All but COLUMNAR are HBase's.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+        pub enum Encoding {
+            $($(#[$theirs_attribute])* $theirs,)*
+            $($(#[$ours_attribute])* $ours,)*
+        }
+
+        impl Encoding {
+            /// Every encoding.
+            pub const ALL: [Self; Self::OF_HBASE.len() + [$($ours_id),*].len()] =
+                [$(Self::$theirs,)* $(Self::$ours,)*];
+            /// Those that HBase knows.
+            pub const OF_HBASE: [Self; [$($theirs_id),*].len()] = [$(Self::$theirs),*];
+
+            /// The name in file info and family attributes.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$theirs => $theirs_name,)*
+                    $(Self::$ours => $ours_name,)*
+                }
+            }
+
+            /// The number that begins an encoded block; NONE's is never written. HBase's end at 7.
+            pub fn id(self) -> u16 {
+                match self {
+                    $(Self::$theirs => $theirs_id,)*
+                    $(Self::$ours => $ours_id,)*
+                }
+            }
+
+            /// The code for blocks that are written cell by cell.
+            pub(crate) fn implementation(self) -> &'static dyn BlockEncoding {
+                match self {
+                    $(Self::$theirs => &$theirs_code,)*
+                    $(Self::$ours => &$ours_code,)*
+                }
+            }
+        }
+    };
+}
+
+encodings! {
+    of HBase {
+        /// Cells back to back.
+        #[default]
+        None, "NONE", 0, none::None;
+        /// Keys without the prefix of the key before.
+        Prefix, "PREFIX", 2, prefix::Prefix;
+        /// As PREFIX, and timestamps as differences.
+        Diff, "DIFF", 3, diff::Diff;
+        /// As DIFF, cheaper to decode, and without values that repeat.
+        FastDiff, "FAST_DIFF", 4, fast_diff::FastDiff;
+        /// As NONE, with the offset of each row.
+        RowIndexV1, "ROW_INDEX_V1", 7, row_index_v1::RowIndexV1;
+    }
+    of Basalt alone {
+        /// A block is a row group, its columns apart from each other ([`crate::columnar`]); irregular ones are FAST_DIFF's. HBase cannot
+        /// read it.
+        Columnar, "COLUMNAR", 0x4243, fast_diff::FastDiff;
+    }
 }
 
 impl Encoding {
-    /// Every encoding.
-    pub const ALL: [Self; 6] =
-        [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1, Self::Columnar];
-    /// Those that HBase knows.
-    pub const OF_HBASE: [Self; 5] = [Self::None, Self::Prefix, Self::Diff, Self::FastDiff, Self::RowIndexV1];
-
-    /// The name in file info and family attributes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "NONE",
-            Self::Prefix => "PREFIX",
-            Self::Diff => "DIFF",
-            Self::FastDiff => "FAST_DIFF",
-            Self::RowIndexV1 => "ROW_INDEX_V1",
-            Self::Columnar => "COLUMNAR",
-        }
-    }
-
     /// The encoding of this name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|encoding| encoding.name().eq_ignore_ascii_case(name))
-    }
-
-    /// The number that begins an encoded block; NONE's is never written. HBase's end at 7.
-    pub fn id(self) -> u16 {
-        match self {
-            Self::None => 0,
-            Self::Prefix => 2,
-            Self::Diff => 3,
-            Self::FastDiff => 4,
-            Self::RowIndexV1 => 7,
-            Self::Columnar => 0x4243,
-        }
     }
 
     /// The encoding of blocks that are written cell by cell: COLUMNAR's irregular ones are FAST_DIFF's.
     pub(crate) fn by_cell(self) -> Self {
         if self == Self::Columnar { Self::FastDiff } else { self }
     }
+}
 
-    /// True if blocks hold cells in raw form, one after the other.
-    pub(crate) fn keeps_raw_cells(self) -> bool {
-        matches!(self, Self::None | Self::RowIndexV1)
-    }
-
-    /// The code of [`Self::by_cell`].
-    pub(crate) fn implementation(self) -> &'static dyn BlockEncoding {
-        match self.by_cell() {
-            Self::None => &none::None,
-            Self::Prefix => &prefix::Prefix,
-            Self::Diff => &diff::Diff,
-            Self::FastDiff | Self::Columnar => &fast_diff::FastDiff,
-            Self::RowIndexV1 => &row_index_v1::RowIndexV1,
-        }
+impl serde::Serialize for Encoding {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -234,6 +243,11 @@ pub(crate) trait BlockEncoding: Sync {
 
     /// A cursor before the first cell.
     fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage>;
+
+    /// True if blocks hold cells in raw form, one after the other.
+    fn keeps_raw_cells(&self) -> bool {
+        false
+    }
 }
 
 /// Appends cells to block payloads. The call per cell is virtual; measured, it is lost among the copies.
@@ -243,7 +257,7 @@ pub(crate) trait BlockEncoder: Send {
     /// Appends a cell with its flat key; `step` is `None` for the first cell of a block. There is room for
     /// [`encoded_len_max`].
     fn append(&mut self, cell: &CellRef<'_>, key: &[u8], step: Option<&CellStep>, out: &mut WriteBuffer);
-    /// Appends rows in raw form, `row_len` bytes each, if the encoding keeps cells in that form ([`Encoding::keeps_raw_cells`]).
+    /// Appends rows in raw form, `row_len` bytes each, if the encoding keeps cells in that form ([`BlockEncoding::keeps_raw_cells`]).
     /// There is room for them.
     fn append_raw_rows(&mut self, rows: &[u8], _row_len: usize, _out: &mut WriteBuffer) {
         debug_assert!(rows.is_empty(), "an encoding of its own form takes cells");

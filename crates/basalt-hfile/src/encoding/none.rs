@@ -35,6 +35,10 @@ impl BlockEncoding for None {
     fn cursor(&self, body: &Bytes, context: &DecodeContext) -> Result<Box<dyn CellCursor>, Damage> {
         Ok(Box::new(RawCursor::new(body.clone(), WalkedRows::default(), context)))
     }
+
+    fn keeps_raw_cells(&self) -> bool {
+        true
+    }
 }
 
 struct Encoder {

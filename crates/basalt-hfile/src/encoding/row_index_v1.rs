@@ -55,6 +55,10 @@ impl BlockEncoding for RowIndexV1 {
         let (cells, rows) = split(body)?;
         Ok(Box::new(RawCursor::new(cells, StoredRows(rows), context)))
     }
+
+    fn keeps_raw_cells(&self) -> bool {
+        true
+    }
 }
 
 struct Encoder {

@@ -170,7 +170,7 @@ impl<W: FileWrite> HFileWriter<W> {
 
     /// True if the bytes of the rows are those that this file would have.
     fn keeps_as_it_is(&self, raw: &RawRun<'_>) -> bool {
-        self.options.encoding.keeps_raw_cells()
+        self.options.encoding.implementation().keeps_raw_cells()
             && self.options.bloom != BloomKind::RowCol
             && (raw.layout.with_tags, raw.layout.with_seq) == (self.layout.with_tags, self.layout.with_seq)
     }
