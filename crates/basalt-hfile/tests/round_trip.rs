@@ -208,3 +208,24 @@ proptest! {
         }
     }
 }
+
+/// The random cells above are hardly ever none.
+#[test]
+fn a_file_without_cells_is_read_as_one() {
+    for encoding in Encoding::ALL {
+        for compression in Compression::ALL {
+            for bloom in [BloomKind::None, BloomKind::Row, BloomKind::RowCol, BloomKind::RowPrefix(2)] {
+                let options = WriterOptions { encoding, compression, bloom, ..Default::default() };
+                check(&options, &[]);
+                let reader = write(&options, &[]);
+                assert_eq!(
+                    (reader.cells(), reader.block_count().unwrap()),
+                    (0, 0),
+                    "{encoding} {compression}"
+                );
+                assert_eq!(reader.last_row(), None);
+                assert_eq!(reader.find_block(b"r").unwrap(), None);
+            }
+        }
+    }
+}

@@ -61,6 +61,8 @@ pub(crate) enum Kind {
     Big,
     /// So many rows, half of them with a delete of the family, that Bloom filters need several chunks.
     Many,
+    /// Rows with the same columns and lengths, in batches, with another row now and then: what a reader makes runs of.
+    Regular,
     /// No cell at all.
     Empty,
 }
@@ -75,12 +77,14 @@ pub(crate) fn cells(kind: Kind, with_seq: bool, chance: &mut Chance) -> Vec<Owne
         Kind::Prefixed => prefixed(chance),
         Kind::Big => big(chance),
         Kind::Many => many(),
+        Kind::Regular => regular(chance),
         Kind::Empty => Vec::new(),
     };
     if kind == Kind::Tagged {
         add_tags(&mut cells, chance);
     }
-    if with_seq {
+    // Those of regular rows are numbered by batch.
+    if with_seq && kind != Kind::Regular {
         for cell in &mut cells {
             // Lengths of 1 to 7 bytes in a file, as of a young and of an old table.
             let bits = 4 * (1 + chance.below(12));
@@ -224,6 +228,39 @@ fn many() -> Vec<OwnedCell> {
             cells.push(marker(CellType::DeleteFamily, &row, b"f", b"", NOW));
         }
         cells.push(OwnedCell::put(&row, b"f", b"q", NOW, Vec::new()));
+    }
+    cells
+}
+
+fn regular(chance: &mut Chance) -> Vec<OwnedCell> {
+    let family: &[u8] = b"0";
+    let columns: Vec<(Vec<u8>, usize)> = (0..2 + chance.below(5))
+        // Where the first value were the row before's, as empty ones are, FAST_DIFF would have no runs.
+        .map(|number| (number, if number == 0 { 4 } else { chance.pick(&[0, 1, 4, 4, 8, 20]) }))
+        .map(|(number, value_bytes)| (format!("V{number}").into_bytes(), value_bytes))
+        .collect();
+    let key_bytes = chance.pick(&[4, 8, 12]);
+    let (rows_per_batch, first_seq) = (chance.pick(&[7, 100, 1_000]), chance.pick(&[1, 120, 60_000]));
+    let mut cells = Vec::new();
+    for number in 0..2_000_usize {
+        let key = (number as u64 * 3 + 200).to_be_bytes();
+        let row = [&[7; 4][..key_bytes.max(8) - 8], &key[8 - key_bytes.min(8)..]].concat();
+        let batch = number / rows_per_batch;
+        let odd = chance.one_in(150).then(|| chance.below(4));
+        for (index, (qualifier, value_bytes)) in columns.iter().enumerate() {
+            let value = match odd {
+                Some(0) => b"a longer value than those of other rows".to_vec(),
+                Some(1) => b"same".to_vec(),
+                Some(2) if index > 0 => continue,
+                _ => chance.bytes(*value_bytes),
+            };
+            let mut cell = OwnedCell::put(&row, family, qualifier, NOW + 25 * batch as i64, value);
+            cell.seq = (first_seq + batch) as u64;
+            if odd == Some(3) {
+                cells.push(OwnedCell { timestamp: cell.timestamp - 9, ..cell.clone() });
+            }
+            cells.push(cell);
+        }
     }
     cells
 }

@@ -24,6 +24,7 @@ pub(crate) fn plans(seed: u64) -> Vec<Plan> {
                 plans.push(plan(seed, turn, kind, encoding, compression));
                 turn += 1;
             }
+            plans.push(regular(seed, plans.len(), encoding, compression));
         }
         for kind in [Kind::Big, Kind::Empty] {
             for compression in [Compression::None, Compression::ALL[1 + turn % 4]] {
@@ -39,6 +40,16 @@ pub(crate) fn plans(seed: u64) -> Vec<Plan> {
         plans.push(plan);
     }
     plans
+}
+
+/// Rows that are written as runs: neither blocks of a few cells nor a filter that asks for each cell.
+fn regular(seed: u64, turn: usize, encoding: Encoding, compression: Compression) -> Plan {
+    let mut plan = plan(seed, turn, Kind::Regular, encoding, compression);
+    plan.options.block_bytes = plan.options.block_bytes.max(2_048);
+    if plan.options.bloom == BloomKind::RowCol {
+        plan.options.bloom = BloomKind::Row;
+    }
+    plan
 }
 
 /// Options go round at different paces, so that over the files each value meets each of the others.
