@@ -517,9 +517,9 @@ pub(crate) struct ConvertArgs {
     /// Level of the compression.
     #[arg(long)]
     pub(crate) level: Option<i32>,
-    /// Bytes of a block before it is encoded.
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) block_bytes: Option<u32>,
+    /// Bytes of a block before it is encoded; default: 65536. Also `--block-bytes`.
+    #[arg(long, alias = "block-bytes", value_name = "BYTES")]
+    pub(crate) block_size: Option<u32>,
     /// NONE, ROW or ROWCOL; default: as before.
     #[arg(long)]
     pub(crate) bloom: Option<String>,

@@ -142,7 +142,7 @@ fn convert(args: &ConvertArgs, shared: &Shared) -> Result<()> {
         encoding: named("encoding", args.encoding.as_deref(), Encoding::from_name)?,
         compression: named("compression", args.compression.as_deref(), Compression::from_name)?,
         compression_level: args.level,
-        block_bytes: args.block_bytes,
+        block_bytes: args.block_size,
         bloom: named("bloom filter", args.bloom.as_deref(), BloomKind::from_name)?,
         ..ConvertOptions::default()
     };

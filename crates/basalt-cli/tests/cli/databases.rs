@@ -117,6 +117,17 @@ fn a_store_file_can_be_looked_into_and_converted() {
     place.run(&[&["hfile", "convert", &file, "new.hfile"], &options[..]].concat()).expect_ok();
     assert_eq!(place.run(&["hfile", "dump", "new.hfile", "--format", "json"]).out, dumped.out);
     place.run(&["hfile", "convert", &file, "new.hfile"]).expect_error(1, &["exists already"]);
+    let blocks = |place: &Place, file: &str| {
+        let stat = place.run(&["hfile", "stat", file, "--format", "json"]);
+        let facts: serde_json::Value = serde_json::from_str(&stat.out).expect("valid JSON");
+        facts["blocks"]["count"].as_u64().expect("a number")
+    };
+    for option in ["--block-size", "--block-bytes"] {
+        let small = format!("small{option}.hfile");
+        place.run(&["hfile", "convert", "new.hfile", &small, option, "2048"]).expect_ok();
+        assert!(blocks(&place, &small) > 10 * blocks(&place, "new.hfile"), "{option}");
+        assert_eq!(place.run(&["hfile", "dump", &small, "--format", "json"]).out, dumped.out);
+    }
     place.run(&["hfile", "stat", "rows.csv"]).expect_error(3, &["rows.csv"]);
 }
 
