@@ -63,6 +63,15 @@ def main():
             f"| {median:.1f} | {seek(ours, 'p99'):.1f} | {their_median:.1f} | {seek(theirs, 'p99'):.1f} | {their_median / median:.1f} "
             f"| {write:.1f} | {their_write:.1f} | {write / their_write:.1f} |"
         )
+    whole = {
+        name: rate(by["hbase"], "cells", "scan_process_s")
+        for name, by in measured.items()
+        if all("scan_process_s" in line for line in by["hbase"])
+    }
+    if whole:
+        print()
+        print("HBase's scans by the processor time of its whole process, with the collector and the compiler, million cells per second: ")
+        print("; ".join(f"{name} {speed:.1f}" for name, speed in whole.items()) + ".")
     print()
     java = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr.splitlines()[1].strip()
     print(f"Made by `tests/hbase/bench.sh` ({effort}) on {cpu()}, {java}.")

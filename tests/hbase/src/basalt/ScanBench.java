@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package basalt;
 
+import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -32,7 +33,7 @@ import org.apache.hadoop.hbase.regionserver.StoreFileWriter;
  * <ul>
  *   <li>scan: every cell of the file as an object; of each go into a sum its timestamp, the length of its value, and the last bytes of
  *       row, qualifier and value, as in Basalt's scan_bench. Blocks are read from the operating system's cache and verified each time; the
- *       thread's processor time per round, after as many rounds of warming up;
+ *       thread's processor time per round, and the whole process's, after as many rounds of warming up;
  *   <li>seek: a random row of the file sought and the value of its first cell read, all blocks in HBase's block cache (decompressed, as
  *       its scanners keep them); percentiles over the seeks;
  *   <li>write: the file's first cells, taken from memory, written to a new file with the same encoding, codec, block size and a ROW filter.
@@ -50,6 +51,8 @@ public final class ScanBench {
   private Cell scanned;
   /** The sum over all cells of the last scan. */
   private long scannedSum;
+  /** Seconds of the whole process per round of the last scan: with the collector of what the scan leaves behind. */
+  private final List<Double> processTimes = new ArrayList<>();
 
   public static void main(String[] args) throws IOException {
     ScanBench bench = new ScanBench();
@@ -75,6 +78,7 @@ public final class ScanBench {
     try (StoreFile file = StoreFile.open(conf, path)) {
       json.append(",\"size_bytes\":").append(Files.size(path)).append(",\"cells\":").append(file.hfile.getEntries());
       json.append(",\"scan_s\":").append(scan(file)).append(",\"sum\":").append(scannedSum);
+      json.append(",\"scan_process_s\":").append(processTimes);
       if (writeCells > 0) json.append(",\"write_cells\":").append(Math.min(writeCells, file.hfile.getEntries())).append(",\"write_s\":").append(write(file));
     }
     if (seeks > 0) json.append(",\"seek_ns\":").append(seek(path));
@@ -83,8 +87,9 @@ public final class ScanBench {
 
   private List<Double> scan(StoreFile file) throws IOException {
     List<Double> times = new ArrayList<>();
+    processTimes.clear();
     for (int round = -rounds; round < rounds; round++) {
-      double start = cpuSeconds();
+      double start = cpuSeconds(), processStart = processSeconds();
       long cells = 0, sum = 0;
       try (HFileScanner scanner = file.scanner(false)) {
         for (boolean more = scanner.seekTo(); more; more = scanner.next()) {
@@ -98,7 +103,10 @@ public final class ScanBench {
         }
       }
       if (cells != file.hfile.getEntries()) throw new IOException("scanned " + cells + " cells of " + file.hfile.getEntries());
-      if (round >= 0) times.add(cpuSeconds() - start);
+      if (round >= 0) {
+        times.add(cpuSeconds() - start);
+        processTimes.add(processSeconds() - processStart);
+      }
       scannedSum = sum;
     }
     return times;
@@ -111,6 +119,11 @@ public final class ScanBench {
   /** Seconds of this thread on a processor: it stands still while other programs, or the JVM's own threads, have it. */
   private static double cpuSeconds() {
     return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() / 1e9;
+  }
+
+  /** Seconds of all threads of the process on processors. */
+  private static double processSeconds() {
+    return ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class).getProcessCpuTime() / 1e9;
   }
 
   private String seek(Path path) throws IOException {
