@@ -3,18 +3,20 @@ use super::*;
 
 #[test]
 fn what_is_fixed_must_be_equal_and_what_is_free_need_not() {
-    for len in [8, 9, 16, 17, 25, 31, 32, 40, 64, 100] {
+    for len in [8, 9, 16, 17, 25, 31, 32, 40, 64, 96, 100, 129, 160, 161, 300] {
         let mut form = RowForm::default();
         assert!(form.reset(len));
         let free = len / 3..len / 2;
         form.free(free.clone());
-        let model: Vec<u8> = (0..len).map(|at| at as u8 * 7).collect();
+        let model: Vec<u8> = (0..len).map(|at| (at as u8).wrapping_mul(7)).collect();
         form.fix(&model);
         assert!(form.fits(&model));
         for at in 0..len {
             let mut row = model.clone();
             row[at] ^= 0x10;
             assert_eq!(form.fits(&row), free.contains(&at), "byte {at} of {len}");
+            let rows = [&model[..], &row, &model].into_iter();
+            assert_eq!(form.count(rows), if free.contains(&at) { 3 } else { 1 }, "byte {at} of {len}");
         }
     }
     assert!(!RowForm::default().reset(BYTES_MAX + 1) && !RowForm::default().reset(BYTES_MIN - 1));
