@@ -39,7 +39,7 @@ mod written;
 pub(crate) use change::NO_VALUE;
 pub(crate) use copy::{Copy, CopyFrom};
 pub(crate) use definition::{BAD_INCREMENT, BAD_MAX, BAD_MIN, BAD_START, NO_KEY_COLUMN};
-pub(crate) use dynamic::definitions as dynamic_columns;
+pub(crate) use dynamic::{definitions as dynamic_columns, name_of as dynamic_name};
 pub(crate) use fetch::{CursorAction, CursorStatement};
 pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
 pub(crate) use merge::{Merge, MergeAction, MergeClause};

@@ -5,6 +5,7 @@
 //! and owns what the statement may not share with others: its snapshot, its progress.
 
 mod aggregates;
+mod clauses;
 mod dynamic;
 mod existence;
 mod families;
@@ -18,6 +19,7 @@ mod membership;
 mod merged;
 mod phrases;
 mod row_facts;
+mod sample;
 mod single_rows;
 mod sources;
 mod titles;
@@ -70,6 +72,7 @@ pub(crate) use membership::UnknownMembership;
 pub(crate) use row_facts::is_row_fact;
 pub(crate) use single_rows::SingleRows;
 pub(crate) use titles::Titles;
+use sample::Sample;
 pub(crate) use types::PhoenixTypes;
 
 /// One statement being planned and run.
@@ -127,7 +130,8 @@ impl Planning {
         if let Some(table) = self.tables.lock().get(name) {
             return Ok(Arc::clone(table));
         }
-        let (table, moment) = sources::moment_of(name);
+        let (own, _) = Sample::split(&name.name);
+        let (table, moment) = sources::moment_of(&TableName::new(name.namespace.clone(), own));
         let (own, dynamic) = dynamic::split(&table)?;
         let table = match moment {
             None => self.open(&own, &dynamic)?,
@@ -199,7 +203,8 @@ impl Planning {
         let table = BasaltTable::new(database, self.snapshot.clone(), relation, Arc::clone(&self.progress));
         let table = Arc::new(table.ok_or_else(|| SqlError::internal("the view has no columns"))?);
         if let Some(condition) = table.rules().and_then(|rules| rules.condition.clone()) {
-            views::filtered(self, "V".into(), &table, &condition).map_err(|error| self.error(error))?;
+            views::filtered(self, "V".into(), &table, Some(&condition), None)
+                .map_err(|error| self.error(error))?;
         }
         Ok(())
     }
@@ -211,6 +216,7 @@ impl Planning {
         row_facts::rewrite(&mut query, self);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
+        clauses::check(&query, self)?;
         phrases::rewrite(&mut query)?;
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
@@ -227,6 +233,7 @@ impl Planning {
         basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
     }
 
+        clauses::check(&expr, self)?;
     /// An expression over the columns of one table, for batches of all of them in declared order.
     pub(crate) fn row_expression(
         &self,
@@ -292,13 +299,18 @@ impl ContextProvider for Planning {
             return Ok(provider_as_source(self.file(path)?));
         }
         let table_name = self.table_name(&name);
-        if let Some(listing) = listings::find(self, &table_name)? {
-            return Ok(provider_as_source(listing));
+        let (own, sample) = Sample::split(&table_name.name);
+        let own = TableName::new(table_name.namespace.clone(), own);
+        if let Some(listing) = listings::find(self, &own)? {
+            return match sample {
+                None => Ok(provider_as_source(listing)),
+                Some(_) => Err(sources::no_table("TABLESAMPLE", &format!("{own} is a listing")).into()),
+            };
         }
         let table = self.table(&table_name)?;
-        match table.rules().and_then(|rules| rules.condition.as_ref()) {
-            Some(condition) => views::filtered(self, name, &table, condition),
-            None => Ok(provider_as_source(table)),
+        let condition = table.rules().and_then(|rules| rules.condition.as_ref());
+        if condition.is_none() && sample.is_none() {
+            return Ok(provider_as_source(table));
         }
     }
 
@@ -329,6 +341,7 @@ impl ContextProvider for Planning {
         own.or_else(|| self.state.scalar_functions().get(name)).cloned()
     }
 
+        views::filtered(self, name, &table, condition, sample)
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
         self.state.higher_order_functions().get(name).cloned()
     }

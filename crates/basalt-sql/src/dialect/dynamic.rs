@@ -25,6 +25,11 @@ pub(crate) fn definitions(name: &str) -> Option<Result<Vec<ColumnDef>, SqlError>
     Some(parse(text))
 }
 
+/// The quoted name for these definitions.
+pub(crate) fn name_of(definitions: &[String]) -> String {
+    format!("{MARK}{}", definitions.join(", "))
+}
+
 fn parse(text: &str) -> Result<Vec<ColumnDef>, SqlError> {
     let mut parser = parser_of(tokens::tokenize(text)?);
     let mut columns = vec![];

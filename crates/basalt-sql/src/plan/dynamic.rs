@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use basalt_model::TableName;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, TableAlias, TableFactor, VisitMut,
-    VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, TableAlias, TableAliasColumnDef,
+    TableFactor, VisitMut, VisitorMut,
 };
 
 use crate::dialect::{self, ColumnDef};
@@ -35,6 +35,13 @@ impl VisitorMut for Tables {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
         let TableFactor::Table { name, alias, args, .. } = factor else { return ControlFlow::Continue(()) };
+        if args.is_none()
+            && let Some(ObjectNamePart::Identifier(table)) = name.0.last_mut()
+            && let Some(definitions) = alias.as_mut().and_then(behind_alias)
+        {
+            *table = with_columns(table, &definitions);
+            return ControlFlow::Continue(());
+        }
         let Some(definitions) = args.as_ref().and_then(|args| match args.args.as_slice() {
             [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name)))] => Some(name.value.clone()),
             _ => None,
@@ -48,13 +55,25 @@ impl VisitorMut for Tables {
                 let name = Ident::with_quote('"', table.value.clone());
                 *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });
             }
-            *table = Ident {
-                value: format!("{}{MARK}{definitions}", table.value),
-                quote_style: Some('"'),
-                span: table.span,
-            };
+            *table = with_columns(table, &definitions);
             *args = None;
         }
         ControlFlow::Continue(())
     }
+}
+
+/// `FROM t AS a (x VARCHAR)`, as in Phoenix: names with types behind an alias are definitions, too.
+fn behind_alias(alias: &mut TableAlias) -> Option<String> {
+    let definition = |column: &TableAliasColumnDef| {
+        let sql_type = column.data_type.as_ref()?;
+        Some(format!("{} {sql_type}", dialect::quoted(&column.name.value)))
+    };
+    let definitions: Option<Vec<String>> = alias.columns.iter().map(definition).collect();
+    let definitions = definitions.filter(|definitions| !definitions.is_empty())?;
+    alias.columns.clear();
+    Some(dialect::dynamic_name(&definitions))
+}
+
+fn with_columns(table: &Ident, definitions: &str) -> Ident {
+    Ident { value: format!("{}{MARK}{definitions}", table.value), quote_style: Some('"'), span: table.span }
 }

@@ -241,26 +241,36 @@ impl RowFact {
     }
 
     fn keys(&self, args: &ScalarFunctionArgs) -> Result<Vec<Vec<u8>>, SqlError> {
-        let columns = args.args.iter().map(|argument| argument.to_array(args.number_rows));
-        let columns: Vec<ArrayRef> = columns.collect::<PlanResult<_>>()?;
-        let fields: Vec<Field> = self
-            .schema
-            .key
-            .iter()
-            .zip(&columns)
-            .map(|(key, column)| Field::new(&key.name, column.data_type().clone(), true))
-            .collect();
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
-            .map_err(|error| SqlError::internal(error.to_string()))?;
-        let key: Vec<_> = (0..self.schema.key.len()).map(ColumnRef::Key).collect();
-        let encoder = KeyEncoder::try_new(&self.schema, &key).map_err(|error| typed(error).error)?;
         let mut keys = Vec::with_capacity(args.number_rows);
-        encoder.encode(&batch, |_, key| {
-            keys.push(key.to_vec());
-            Ok::<_, basalt_hfile::typed::TypedError>(())
-        })?;
+        each_key(&self.schema, &args.args, args.number_rows, |key| keys.push(key.to_vec()))?;
         Ok(keys)
     }
+}
+
+/// Calls `take` with the encoded key of each row; `columns` are those of the key.
+pub(super) fn each_key(
+    schema: &TableSchema,
+    columns: &[ColumnarValue],
+    rows: usize,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), SqlError> {
+    let columns = columns.iter().map(|column| column.to_array(rows));
+    let columns: Vec<ArrayRef> = columns.collect::<PlanResult<_>>()?;
+    let fields: Vec<Field> = schema
+        .key
+        .iter()
+        .zip(&columns)
+        .map(|(key, column)| Field::new(&key.name, column.data_type().clone(), true))
+        .collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+        .map_err(|error| SqlError::internal(error.to_string()))?;
+    let key: Vec<_> = (0..schema.key.len()).map(ColumnRef::Key).collect();
+    let encoder = KeyEncoder::try_new(schema, &key).map_err(|error| typed(error).error)?;
+    encoder.encode(&batch, |_, key| {
+        take(key);
+        Ok::<_, basalt_hfile::typed::TypedError>(())
+    })?;
+    Ok(())
 }
 
 impl ScalarUDFImpl for RowFact {

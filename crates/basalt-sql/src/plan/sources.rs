@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a query names in FROM beside tables as they are now: files, `FROM 'a.parquet'`, and tables as they were,
-//! `FROM t FOR SYSTEM_TIME AS OF moment`. The planner knows names only, so path and moment go into the name, by which
-//! [`super::Planning`] finds what is meant.
+//! What a query names in FROM beside whole tables as they are now: files, `FROM 'a.parquet'`, tables as they were,
+//! `FROM t FOR SYSTEM_TIME AS OF moment`, and parts of tables, `FROM t TABLESAMPLE (percent)`. The planner knows names only, so
+//! path, moment and sample go into the name, by which [`super::Planning`] finds what is meant.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,10 +9,12 @@ use std::path::Path;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectNamePart, TableAlias, TableFactor, TableVersion, VisitMut, VisitorMut,
+    Expr, Ident, ObjectNamePart, Query, TableAlias, TableFactor, TableSampleKind, TableVersion, VisitMut,
+    VisitorMut,
 };
 
 use super::Planning;
+use super::sample::Sample;
 use crate::coerce::coerce;
 use crate::constant;
 use crate::error::SqlError;
@@ -25,7 +27,7 @@ const MOMENT: char = '\u{4}';
 
 /// Rewrites the sources of a query or an expression.
 pub(super) fn rewrite(node: &mut impl VisitMut, planning: &Planning) -> Result<(), SqlError> {
-    match node.visit(&mut Sources { planning }) {
+    match node.visit(&mut Sources { planning, queries: vec![] }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -46,49 +48,83 @@ pub(super) fn moment_of(name: &TableName) -> (TableName, Option<i64>) {
 
 struct Sources<'a> {
     planning: &'a Planning,
+    /// Names of common table expressions.
+    queries: Vec<String>,
 }
 
 impl VisitorMut for Sources<'_> {
     type Break = SqlError;
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        let named = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.queries.extend(named.map(|named| named.alias.name.value.clone()));
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
-        let TableFactor::Table { name, alias, args: None, version, .. } = factor else {
-            return ControlFlow::Continue(());
+        match self.mark(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Sources<'_> {
+    fn mark(&self, factor: &mut TableFactor) -> Result<(), SqlError> {
+        let (name, alias, version, sample) = match factor {
+            TableFactor::Table { name, alias, args: None, version, sample, .. } => {
+                (name, alias, version.take(), sample.take())
+            }
+            TableFactor::Derived { sample: Some(_), .. } => {
+                return Err(no_table("TABLESAMPLE", "this is a subquery"));
+            }
+            _ => return Ok(()),
         };
         let is_file =
             matches!(name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.quote_style == Some('\''));
-        let version = version.take();
-        let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() else {
-            return ControlFlow::Continue(());
-        };
-        let (value, own) = match version {
-            None if is_file => {
+        let is_query = name.0.len() == 1;
+        let Some(ObjectNamePart::Identifier(last)) = name.0.last_mut() else { return Ok(()) };
+        let is_query = is_query && self.queries.contains(&last.value);
+        let clause = if sample.is_some() { "TABLESAMPLE" } else { "FOR SYSTEM_TIME" };
+        let (mut value, own) = match (is_file, version.is_some() || sample.is_some()) {
+            (false, false) => return Ok(()),
+            (true, false) => {
                 let stem = Path::new(&last.value).file_stem().unwrap_or_default();
                 (format!("{FILE}{}", last.value), stem.to_string_lossy().to_uppercase())
             }
-            Some(_) if is_file => {
-                let message = format!("FOR SYSTEM_TIME is for tables, and '{}' is a file", last.value);
-                return ControlFlow::Break(SqlError::statement(message));
+            (true, true) => return Err(no_table(clause, &format!("'{}' is a file", last.value))),
+            (false, true) if is_query => {
+                return Err(no_table(clause, &format!("{} is a query of WITH", last.value)));
             }
-            Some(TableVersion::ForSystemTimeAsOf(moment)) => match milliseconds(self.planning, moment) {
-                Ok(moment) => {
-                    (format!("{}{MOMENT}{moment}", last.value), shown_table(&last.value).to_owned())
-                }
-                Err(error) => return ControlFlow::Break(error),
-            },
+            (false, true) => (last.value.clone(), shown_table(&last.value).to_owned()),
+        };
+        match version {
+            Some(TableVersion::ForSystemTimeAsOf(moment)) => {
+                value = format!("{value}{MOMENT}{}", milliseconds(self.planning, moment)?);
+            }
             Some(version) => {
                 let message = format!("expected FOR SYSTEM_TIME AS OF moment, found {version}");
-                return ControlFlow::Break(SqlError::statement(message));
+                return Err(SqlError::statement(message));
             }
-            None => return ControlFlow::Continue(()),
-        };
+            None => {}
+        }
+        if let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
+            sample
+        {
+            value = Sample::read(self.planning, *sample)?.mark(&value);
+        }
         if alias.is_none() {
             let name = Ident::with_quote('"', own);
             *alias = Some(TableAlias { explicit: true, name, columns: vec![], at: None });
         }
         *last = Ident { value, quote_style: Some('"'), span: last.span };
-        ControlFlow::Continue(())
+        Ok(())
     }
+}
+
+/// The error of a clause behind something that it has no meaning for.
+pub(super) fn no_table(clause: &str, found: &str) -> SqlError {
+    SqlError::statement(format!("{clause} is for tables, and {found}"))
 }
 
 /// The table's own name, without dynamic columns.
