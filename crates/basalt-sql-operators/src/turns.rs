@@ -29,6 +29,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::{Stream, StreamExt, stream};
 use tokio::task::yield_now;
 
+use crate::left_rows;
+
 /// Batches of a join between two turns of others.
 const BATCHES: usize = 8;
 /// Pairs of rows that a nested-loop join looks at between two turns of others: some hundredths of a second.
@@ -46,14 +48,20 @@ impl PhysicalOptimizerRule for JoinsTakeTurns {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let of_plan = |plan: Arc<dyn ExecutionPlan>| {
             if !is_join(plan.as_ref()) {
                 return Ok(Transformed::no(plan));
             }
-            let join = if plan.is::<NestedLoopJoinExec>() { in_short_pieces(plan)? } else { plan };
-            Ok(Transformed::yes(Turns::new(join, Turn::Joined) as Arc<dyn ExecutionPlan>))
+            let waits = plan.downcast_ref::<NestedLoopJoinExec>().map(left_rows::wait_for_partitions);
+            let (join, turn) = match waits {
+                None => (plan, Turn::Joined),
+                Some(false) => (in_short_pieces(plan, false)?, Turn::Joined),
+                Some(true) if left_rows::may_spill(config) => (in_short_pieces(plan, true)?, Turn::Joined),
+                Some(true) => (in_short_pieces(plan, false)?, Turn::InMemory),
+            };
+            Ok(Transformed::yes(Turns::new(join, turn) as Arc<dyn ExecutionPlan>))
         };
         plan.transform_up(of_plan).data()
     }
@@ -74,13 +82,14 @@ fn is_join(plan: &dyn ExecutionPlan) -> bool {
         || plan.is::<NestedLoopJoinExec>()
 }
 
-/// The nested-loop join, with right batches by the number of left rows.
-fn in_short_pieces(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+/// The nested-loop join, with right batches by the number of left rows, all of them in one partition if that is wanted.
+fn in_short_pieces(join: Arc<dyn ExecutionPlan>, one_partition: bool) -> Result<Arc<dyn ExecutionPlan>> {
     let kept = Arc::new(AtomicUsize::new(0));
     let [left, right] = join.children()[..] else { return Ok(join) };
+    let right = if one_partition { left_rows::in_one_partition(right) } else { Arc::clone(right) };
     let children: Vec<Arc<dyn ExecutionPlan>> = vec![
         Turns::new(Arc::clone(left), Turn::Kept(Arc::clone(&kept))),
-        Turns::new(Arc::clone(right), Turn::Pieces(kept)),
+        Turns::new(right, Turn::Pieces(kept)),
     ];
     join.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
@@ -90,6 +99,8 @@ fn in_short_pieces(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan
 enum Turn {
     /// Nothing but a turn of others after some of them.
     Joined,
+    /// The same, of a join that may not go to disk, see [`left_rows`].
+    InMemory,
     /// Their rows are counted: the left ones of a nested-loop join.
     Kept(Arc<AtomicUsize>),
     /// They are cut by the number of left rows, which are all known by then: the right ones.
@@ -112,7 +123,7 @@ impl Turns {
 impl DisplayAs for Turns {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self.turn {
-            Turn::Joined => "Turns",
+            Turn::Joined | Turn::InMemory => "Turns",
             Turn::Kept(_) => "Turns: counted",
             Turn::Pieces(_) => "Turns: in pieces",
         })
@@ -155,10 +166,17 @@ impl ExecutionPlan for Turns {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let context = match &self.turn {
+            Turn::Joined => context,
+            Turn::InMemory => left_rows::without_files(context)?,
+            Turn::Kept(_) | Turn::Pieces(_) => left_rows::with_files(context),
+        };
         let input = self.input.execute(partition, context)?;
         let schema = input.schema();
         Ok(match &self.turn {
-            Turn::Joined => Box::pin(RecordBatchStreamAdapter::new(schema, with_turns(input))),
+            Turn::Joined | Turn::InMemory => {
+                Box::pin(RecordBatchStreamAdapter::new(schema, with_turns(input)))
+            }
             Turn::Kept(rows) => {
                 // A plan may run again.
                 rows.store(0, Ordering::Relaxed);

@@ -10,7 +10,6 @@ use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{CellType, LATEST_TIMESTAMP, TableName, TableSchema, WriteBatch};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem,
     SetExpr, TableFactor,
@@ -31,8 +30,7 @@ pub(crate) async fn delete(planning: &Planning, mut statement: Delete) -> Result
     let returning = Returning::try_new(planning, &statement.table, &table, returning)?;
     let plan = plan(planning, statement)?;
     let physical = planning.physical(&plan).await?;
-    let mut stream =
-        execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+    let mut stream = planning.start(physical)?;
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let mut marker = Marker::try_new(planning, &table)?;
     while let Some(batch) = stream.next().await {
@@ -65,8 +63,7 @@ pub(crate) async fn delete_cells(
     let name = Name { schema: Some(name.namespace.clone()), name: name.name.clone() };
     let query = row_query(table.table_schema(), &name, vec![], &[], None, vec![], None)?;
     let physical = planning.physical(&planning.query(query)?).await?;
-    let mut stream =
-        execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+    let mut stream = planning.start(physical)?;
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let cells = columns.iter().map(|(family, qualifier)| (family.clone(), qualifier.clone()));
     let mut marker = Marker { cells: cells.collect(), ..Marker::try_new(planning, &table)? };

@@ -9,16 +9,11 @@ use std::sync::Arc;
 
 use datafusion::common::stats::Precision;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec};
+use datafusion::physical_plan::joins::CrossJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 pub(crate) use self::order::JoinOrder;
 use crate::scan::BasaltScan;
-
-/// True if a join keeps one side in memory, so that the plan may have to be made again with joins that sort.
-pub(crate) fn by_hash(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.downcast_ref::<HashJoinExec>().is_some() || plan.children().into_iter().any(by_hash)
-}
 
 /// A warning for each join without a condition, where both sides may have more than one row.
 pub(crate) fn products(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {

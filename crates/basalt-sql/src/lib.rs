@@ -46,6 +46,7 @@ mod running;
 mod scan;
 mod sequence;
 mod session;
+mod spill;
 mod split;
 mod update;
 mod upsert;

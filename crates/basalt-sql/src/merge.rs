@@ -13,7 +13,6 @@ use basalt_hfile::typed::KeyEncoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, SetExpr, TableFactor,
@@ -115,8 +114,7 @@ impl Merging<'_> {
         let mut rows = 0;
         let plan = self.planning.query(query)?;
         let physical = self.planning.physical(&plan).await?;
-        let mut stream = execute_stream(physical, self.planning.state.task_ctx())
-            .map_err(|error| self.planning.error(error))?;
+        let mut stream = self.planning.start(physical)?;
         while let Some(batch) = stream.next().await {
             let batch = batch.map_err(|error| self.planning.error(error))?;
             if matched {
@@ -133,8 +131,7 @@ impl Merging<'_> {
     async fn delete(&mut self, statement: &Merge, filter: Option<SqlExpr>) -> Result<(), SqlError> {
         let plan = self.planning.query(self.matched(statement, vec![], filter)?)?;
         let physical = self.planning.physical(&plan).await?;
-        let mut stream = execute_stream(physical, self.planning.state.task_ctx())
-            .map_err(|error| self.planning.error(error))?;
+        let mut stream = self.planning.start(physical)?;
         let table = Arc::clone(&self.table);
         let mut marker = Marker::try_new(self.planning, &table)?;
         while let Some(batch) = stream.next().await {

@@ -29,6 +29,7 @@ mod written_types;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use basalt_model::TableName;
 use basalt_store::Snapshot;
@@ -38,7 +39,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DFSchema, Result as PlanResult, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
@@ -46,7 +47,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};
 use parking_lot::Mutex;
 
@@ -54,7 +55,7 @@ use crate::catalog::{self, Relation};
 use crate::definition;
 use crate::dialect::{ColumnDef, Name, TokenMap};
 use crate::engine::Engine;
-use crate::error::SqlError;
+use crate::error::{ErrorKind, SqlError};
 use crate::file_table::FileTable;
 use crate::functions;
 use crate::hints::IndexHints;
@@ -62,6 +63,7 @@ use crate::index;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
+use crate::spill;
 pub(crate) use existence::ListsOfExists;
 pub(crate) use families::resolve_expr as resolve_families;
 use having::Having;
@@ -70,9 +72,9 @@ pub(crate) use listed::ListedSubqueries;
 pub(crate) use lists::UnknownInLists;
 pub(crate) use membership::UnknownMembership;
 pub(crate) use row_facts::is_row_fact;
+use sample::Sample;
 pub(crate) use single_rows::SingleRows;
 pub(crate) use titles::Titles;
-use sample::Sample;
 pub(crate) use types::PhoenixTypes;
 
 /// One statement being planned and run.
@@ -88,6 +90,8 @@ pub(crate) struct Planning {
     pub(crate) index_hints: IndexHints,
     /// What the statement has to say besides its answer.
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
+    /// A plan of the statement keeps rows in memory that another one would not.
+    keeps_rows: AtomicBool,
     tokens: TokenMap,
     files: Mutex<HashMap<String, Arc<FileTable>>>,
     tables: Mutex<HashMap<TableName, Arc<BasaltTable>>>,
@@ -117,6 +121,7 @@ impl Planning {
             schema: None,
             index_hints: IndexHints::default(),
             warnings: Arc::default(),
+            keeps_rows: AtomicBool::new(false),
             tokens,
             files: Mutex::default(),
             tables: Mutex::default(),
@@ -211,12 +216,12 @@ impl Planning {
 
     /// The logical plan of a query, with its sequences in place.
     pub(crate) fn query(&self, mut query: Query) -> Result<LogicalPlan, SqlError> {
+        clauses::check(&query, self)?;
         key_offset::rewrite(&mut query, self)?;
         merged::check(&query)?;
         row_facts::rewrite(&mut query, self);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
-        clauses::check(&query, self)?;
         phrases::rewrite(&mut query)?;
         families::resolve(&mut query, self);
         labels::make_unique(&mut query);
@@ -228,12 +233,12 @@ impl Planning {
 
     /// An expression over the columns of `schema`.
     pub(crate) fn expression(&self, mut expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
+        clauses::check(&expr, self)?;
         sources::rewrite(&mut expr, self)?;
         phrases::rewrite(&mut expr)?;
         basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
     }
 
-        clauses::check(&expr, self)?;
     /// An expression over the columns of one table, for batches of all of them in declared order.
     pub(crate) fn row_expression(
         &self,
@@ -271,7 +276,31 @@ impl Planning {
         let optimized = self.engine.one_table().optimize(plan, &self.state);
         let plan = optimized.map_err(|error| self.error(error))?;
         let physical = self.state.query_planner().create_physical_plan(&plan, &self.state).await;
-        physical.map_err(|error| self.error(error))
+        let physical = physical.map_err(|error| self.error(error))?;
+        if spill::keeps_rows(&physical) {
+            self.keeps_rows.store(true, Ordering::Relaxed);
+        }
+        Ok(physical)
+    }
+
+    /// Starts a plan.
+    pub(crate) fn start(
+        &self,
+        physical: Arc<dyn ExecutionPlan>,
+    ) -> Result<SendableRecordBatchStream, SqlError> {
+        execute_stream(physical, self.state.task_ctx()).map_err(|error| self.error(error))
+    }
+
+    /// Plans from now on keep no rows in memory that can be spilled, see [`spill`].
+    pub(crate) fn let_plans_spill(&mut self) {
+        self.state.config_mut().options_mut().optimizer.prefer_hash_join = false;
+    }
+
+    /// True if the error would perhaps not have come had the plans of the statement spilled what they can.
+    pub(crate) fn may_lack_memory(&self, error: &SqlError) -> bool {
+        error.kind() == ErrorKind::Resources
+            && self.keeps_rows.load(Ordering::Relaxed)
+            && self.options().optimizer.prefer_hash_join
     }
 
     /// Translates an error and finds its place in the text.
@@ -312,6 +341,7 @@ impl ContextProvider for Planning {
         if condition.is_none() && sample.is_none() {
             return Ok(provider_as_source(table));
         }
+        views::filtered(self, name, &table, condition, sample)
     }
 
     fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> PlanResult<Arc<dyn TableSource>> {
@@ -341,7 +371,6 @@ impl ContextProvider for Planning {
         own.or_else(|| self.state.scalar_functions().get(name)).cloned()
     }
 
-        views::filtered(self, name, &table, condition, sample)
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
         self.state.higher_order_functions().get(name).cloned()
     }

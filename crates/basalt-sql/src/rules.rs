@@ -7,6 +7,7 @@
 mod above_totals;
 mod correlation;
 mod dependencies;
+mod distinct_totals;
 mod empty_branches;
 mod gate;
 mod null_joins;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use basalt_sql_operators::{
     AggregateNumbers, FencedFilters, FencedProjections, FirstRowsAtOnce, JoinsTakeTurns, KeptOrders,
-    NullableJoinFilters, SortRows, UnorderedInputs,
+    LongSorts, NullableJoinFilters, SortRows, UnorderedInputs, WindowsAskForMemory,
 };
 use chrono::{DateTime, Utc};
 use datafusion::common::Result;
@@ -39,6 +40,7 @@ use above_totals::AboveTotals;
 use correlation::Correlation;
 pub(crate) use dependencies::DerivedTables;
 use dependencies::Forget;
+use distinct_totals::DistinctTotals;
 use empty_branches::EmptyBranches;
 use gate::gated;
 use null_joins::NullJoins;
@@ -64,6 +66,8 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.insert(pushed.map_or(rules.len(), |at| at + 1), Arc::new(JoinOrder));
     let joined = rules.iter().position(|rule| rule.name() == "decorrelate_predicate_subquery");
     rules.insert(joined.unwrap_or(0), Arc::new(Correlation));
+    let alone = rules.iter().position(|rule| rule.name() == "single_distinct_aggregation_to_group_by");
+    rules.insert(alone.unwrap_or(rules.len()), Arc::new(DistinctTotals));
     for (user, forget) in FORGET {
         if let Some(at) = rules.iter().position(|rule| rule.name() == user) {
             rules.insert(at, Arc::new(Forget(forget)));
@@ -95,8 +99,9 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     }
     let hints = rules.iter().position(|rule| rule.name() == "FilterPushdown(Post)");
     let hints = hints.unwrap_or(rules.len());
-    rules.insert(hints, Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
-    rules.insert(hints + 1, Arc::new(ColumnsLate));
+    rules.insert(hints, Arc::new(LongSorts));
+    rules.insert(hints + 1, Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
+    rules.insert(hints + 2, Arc::new(ColumnsLate));
     let checked = rules.iter().position(|rule| rule.name() == "SanityCheckPlan");
     rules.insert(checked.unwrap_or(rules.len()), Arc::new(KeptOrders));
     rules.push(Arc::new(NullableJoinFilters));
@@ -107,6 +112,7 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.push(Arc::new(AggregateNumbers::new(scan::in_short_form)));
     rules.push(Arc::new(SortRows));
     rules.push(Arc::new(JoinKeysInScan));
+    rules.push(Arc::new(WindowsAskForMemory));
     rules.push(Arc::new(JoinsTakeTurns));
     rules
 }
@@ -150,7 +156,8 @@ impl OneTable {
 
     /// As [`SessionState::optimize`] does, with fewer rules if the plan is of one table.
     pub(crate) fn optimize(&self, plan: &LogicalPlan, state: &SessionState) -> Result<LogicalPlan> {
-        if !is_of_one_table(plan) {
+        // What a plan that spills has in the place of others is not among these rules.
+        if !is_of_one_table(plan) || !state.config_options().optimizer.prefer_hash_join {
             return state.optimize(plan);
         }
         let analyzed = state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {})?;

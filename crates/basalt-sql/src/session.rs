@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One connection: runs one statement after the other.
 
+mod changes;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::arrow::array::StringArray;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::error::DataFusionError;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::Query;
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -16,12 +17,11 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::begun::{Begun, Waiting};
 use crate::catalog;
-use crate::copy;
 use crate::cursor::{Cursors, Declared};
 use crate::definition;
 use crate::delete;
 use crate::dialect::{
-    self, Copy, CreateSequence, CreateTable, CursorAction, CursorStatement, Name, Parsed, Statement, TokenMap,
+    self, CreateSequence, CursorAction, CursorStatement, Name, Parsed, Statement, TokenMap,
 };
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
@@ -29,7 +29,6 @@ use crate::explain::{self, Form};
 use crate::hints::{Hints, Uncached};
 use crate::index;
 use crate::joins;
-use crate::merge;
 use crate::outcome::{Outcome, RowStream, timed_out};
 use crate::panics::{caught, caught_async};
 use crate::parameter::{Prepared, Value};
@@ -37,6 +36,7 @@ use crate::plan::{Planning, Titles};
 use crate::point;
 use crate::progress::Progress;
 use crate::sequence::{self, Currents, SequenceName};
+use crate::spill;
 use crate::update;
 use crate::upsert;
 
@@ -171,20 +171,6 @@ impl Session {
         match statement {
             Statement::Query(query) => Ok(Outcome::Rows(self.planned(*query, tokens, hints).await?)),
             Statement::Cursor(cursor) => self.cursor(cursor, tokens, hints).await,
-            Statement::Upsert(upsert) => {
-                Ok(Outcome::changed("UPSERT", upsert::upsert(&self.planning(tokens, hints), upsert).await?))
-            }
-            Statement::Update(update) => {
-                Ok(Outcome::changed("UPDATE", update::update(&self.planning(tokens, hints), *update).await?))
-            }
-            Statement::Delete(delete) => {
-                Ok(Outcome::changed("DELETE", delete::delete(&self.planning(tokens, hints), *delete).await?))
-            }
-            Statement::Merge(merge) => {
-                let rows = merge::merge(&self.planning(tokens, hints), *merge).await?;
-                Ok(Outcome::Count { verb: "MERGE", rows })
-            }
-            Statement::Copy(copy) => self.copy(*copy, tokens, hints).await,
             Statement::Explain { form, statement } => self.explain(*statement, tokens, hints, form).await,
             Statement::Use { schema } => {
                 if let Some(schema) = &schema {
@@ -194,9 +180,7 @@ impl Session {
                 *self.schema.lock() = schema;
                 Ok(Outcome::Done { verb: "USE" })
             }
-            Statement::CreateTable(table) if table.query.is_some() => {
-                self.create_from_query(*table, tokens, hints).await
-            }
+            change if changes::reads_rows(&change) => self.change(change, tokens, hints).await,
             listing @ (Statement::ShowTables { .. }
             | Statement::ShowSchemas { .. }
             | Statement::Describe { .. }
@@ -220,10 +204,10 @@ impl Session {
     }
 
     async fn planned(&self, query: Query, tokens: TokenMap, hints: &Hints) -> Result<RowStream, SqlError> {
-        let planning = self.planning(tokens, hints);
+        let mut planning = self.planning(tokens, hints);
         let titles = Titles::of(&query);
         let plan = planning.query(query)?;
-        self.query(planning, plan, &titles).await
+        self.query(&mut planning, plan, &titles).await
     }
 
     async fn cursor(
@@ -252,40 +236,6 @@ impl Session {
             }
         };
         Ok(Outcome::Done { verb })
-    }
-
-    async fn copy(&self, copy: Copy, tokens: TokenMap, hints: &Hints) -> Result<Outcome, SqlError> {
-        self.engine.check_user_files()?;
-        let planning = self.planning(tokens, hints);
-        let rows = match copy {
-            Copy::From(copy) => copy::from_file(&planning, &copy).await?,
-            Copy::To(copy) => {
-                let writing = copy::writing(&copy.options)?;
-                let position = planning.tokens().find_file(&copy.file);
-                let titles = Titles::of(&copy.query);
-                let plan = planning.query(*copy.query)?;
-                let rows = self.query(planning, plan, &titles).await?;
-                let written = copy::to_file(rows, &copy.file, &writing, &self.progress()).await;
-                written.map_err(|error| error.at(position))?
-            }
-        };
-        Ok(Outcome::Count { verb: "COPY", rows })
-    }
-
-    async fn create_from_query(
-        &self,
-        mut table: CreateTable,
-        tokens: TokenMap,
-        hints: &Hints,
-    ) -> Result<Outcome, SqlError> {
-        let Some(query) = table.query.take() else {
-            return Err(SqlError::internal("CREATE TABLE .. AS without a query"));
-        };
-        let planning = self.planning(tokens, hints);
-        let mut warnings = vec![];
-        let created = definition::create_from_query(&planning, table, *query, &mut warnings).await;
-        self.warnings.lock().extend(warnings);
-        Ok(Outcome::Count { verb: "CREATE TABLE", rows: created? })
     }
 
     /// Statements that say what there is.
@@ -377,34 +327,31 @@ impl Session {
         planning
     }
 
-    /// Starts the plan. A hash join that does not fit in memory fails before its first row; the query is then
-    /// planned again with joins that sort, which spill.
+    /// Starts the plan. What keeps rows in memory fails before its first row if they do not fit, as a rule; the query is then planned
+    /// again, see [`spill`].
     async fn query(
         &self,
-        mut planning: Planning,
+        planning: &mut Planning,
         plan: LogicalPlan,
         titles: &Titles,
     ) -> Result<RowStream, SqlError> {
         let physical = planning.physical(&plan).await?;
         self.warnings.lock().extend(joins::products(&physical));
-        let joins_by_hash = joins::by_hash(&physical);
-        let mut batches =
-            execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
-        if !joins_by_hash {
-            return Ok(RowStream::running(None, batches, titles, planning.tokens().clone()));
-        }
-        let first = match batches.next().await.transpose() {
-            Ok(first) => first,
-            Err(error) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
-                drop(batches);
-                planning.state.config_mut().options_mut().optimizer.prefer_hash_join = false;
-                let physical = planning.physical(&plan).await?;
-                batches = execute_stream(physical, planning.state.task_ctx())
-                    .map_err(|error| planning.error(error))?;
-                None
+        let keeps_rows = spill::keeps_rows(&physical);
+        let mut batches = planning.start(physical)?;
+        let mut first = None;
+        if keeps_rows {
+            let begun = batches.next().await.transpose().map_err(|error| planning.error(error));
+            match begun {
+                Ok(begun) => first = begun,
+                Err(error) if planning.may_lack_memory(&error) => {
+                    drop(batches);
+                    planning.let_plans_spill();
+                    batches = planning.start(planning.physical(&plan).await?)?;
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => return Err(planning.error(error)),
-        };
+        }
         Ok(RowStream::running(first, batches, titles, planning.tokens().clone()))
     }
 
@@ -436,7 +383,7 @@ impl Session {
         hints: &Hints,
         form: Form,
     ) -> Result<Outcome, SqlError> {
-        let planning = self.planning(tokens, hints);
+        let mut planning = self.planning(tokens, hints);
         let (title, plan) = match statement {
             Statement::Query(query) => (None, Some(planning.query(*query)?)),
             _ if form.analyzed => {
@@ -458,12 +405,10 @@ impl Session {
             _ => return Err(SqlError::statement("EXPLAIN takes SELECT, UPSERT, UPDATE and DELETE")),
         };
         let physical = match &plan {
+            Some(plan) if form.analyzed => Some(analyzed(&mut planning, plan).await?),
             Some(plan) => Some(planning.physical(plan).await?),
             None => None,
         };
-        if let Some(physical) = physical.as_ref().filter(|_| form.analyzed) {
-            run_to_end(&planning, physical).await?;
-        }
         let database = self.engine.database();
         let regions = |operator: &Arc<dyn ExecutionPlan>| explain::regions(database, operator);
         let regions: Option<explain::Regions<'_>> = if form.regions { Some(&regions) } else { None };
@@ -481,9 +426,21 @@ impl Session {
     }
 }
 
+/// The plan after it has run, or the one that had to take its place.
+async fn analyzed(planning: &mut Planning, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+    let physical = planning.physical(plan).await?;
+    match run_to_end(planning, &physical).await {
+        Err(error) if planning.may_lack_memory(&error) => {
+            planning.let_plans_spill();
+            let physical = planning.physical(plan).await?;
+            run_to_end(planning, &physical).await.map(|()| physical)
+        }
+        done => done.map(|()| physical),
+    }
+}
+
 async fn run_to_end(planning: &Planning, physical: &Arc<dyn ExecutionPlan>) -> Result<(), SqlError> {
-    let stream = execute_stream(Arc::clone(physical), planning.state.task_ctx());
-    let mut stream = stream.map_err(|error| planning.error(error))?;
+    let mut stream = planning.start(Arc::clone(physical))?;
     while let Some(batch) = stream.next().await {
         batch.map_err(|error| planning.error(error))?;
     }

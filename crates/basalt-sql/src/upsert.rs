@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use basalt_model::schema::ColumnRef;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use futures::StreamExt;
 
@@ -138,8 +137,7 @@ pub(crate) async fn upsert_query(
     returning: Option<Returning>,
 ) -> Result<Changed, SqlError> {
     let physical = planning.physical(plan).await?;
-    let mut stream =
-        execute_stream(physical, planning.state.task_ctx()).map_err(|error| planning.error(error))?;
+    let mut stream = planning.start(physical)?;
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;

@@ -100,11 +100,11 @@ fn needs(rule: &str) -> Contents {
         | "kept_orders"
         | "nullable_join_filters"
         | "HashJoinBuffering" => Contents::SEVERAL_INPUTS,
-        "WindowTopN" | "LimitPushPastWindows" => Contents::WINDOWS,
+        "WindowTopN" | "LimitPushPastWindows" | "windows_ask_for_memory" => Contents::WINDOWS,
         "LimitPushdown" | "offset_in_scan" => Contents::LIMITS,
         "LimitedDistinctAggregation" => Contents::LIMITS | Contents::AGGREGATES,
         "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "first_rows_at_once" | "columns_late"
-        | "sort_rows" => Contents::SORTS,
+        | "long_sorts" | "sort_rows" => Contents::SORTS,
         "last_rows_first" => Contents::SORTS | Contents::LIMITS,
         "LimitAggregation" => Contents::SORTS | Contents::AGGREGATES,
         "aggregate_statistics" => Contents::AGGREGATES | Contents::COUNTED,

@@ -21,6 +21,7 @@ mod shared;
 mod system;
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,14 +34,21 @@ use tempfile::TempDir;
 
 struct Fixture {
     engine: Engine,
-    _directory: TempDir,
+    directory: TempDir,
+}
+
+impl Fixture {
+    /// A directory for files, the database's among them.
+    fn directory(&self) -> &Path {
+        self.directory.path()
+    }
 }
 
 fn open(memory_bytes: u64) -> Fixture {
     let directory = tempfile::tempdir().expect("temporary directory");
     let database = Database::open(&directory.path().join("db"), OpenOptions::create()).expect("opens");
     let options = EngineOptions { threads: 2, memory_bytes, ..EngineOptions::default() };
-    Fixture { engine: Engine::try_new(database, options).expect("starts"), _directory: directory }
+    Fixture { engine: Engine::try_new(database, options).expect("starts"), directory }
 }
 
 async fn changed(session: &Session, sql: &str) -> Result<u64, SqlError> {
