@@ -2,7 +2,7 @@
 //! Plans as text, a line per operator, and as JSON, for programs:
 //!
 //! ```text
-//! {"operator": "BasaltScan", "details": "table=T, access=..", "rows_estimate": 7, "metrics": {"output_rows": 7}, "inputs": []}
+//! {"operator": "BasaltScan", "details": "table=T, access=..", "rows_estimate": 7, "blocks_estimate": 1, "metrics": {"output_rows": 7}, "inputs": []}
 //! ```
 //!
 //! EXPLAIN WITH REGIONS adds a line behind each scan, and a member `regions` to it, of the regions in which it reads.
@@ -98,6 +98,9 @@ fn operator(plan: &Arc<dyn ExecutionPlan>, analyzed: bool, regions: Option<Regio
         Precision::Absent => None,
     }) {
         shown.insert("rows_estimate".into(), rows.into());
+    }
+    if let Some(blocks) = plan.downcast_ref::<BasaltScan>().and_then(BasaltScan::blocks_estimate) {
+        shown.insert("blocks_estimate".into(), blocks.into());
     }
     if analyzed && let Some(metrics) = plan.metrics() {
         let counted = metrics.aggregate_by_name();

@@ -79,7 +79,7 @@ pub use resolve::{Purpose, Rules};
 pub use result::Row;
 pub use rows::{Condition, RowBatch, RowRequest, RowScan, families_of};
 pub use scan::{CellScan, RegionInput};
-pub use segments::{Boundary, Segment, cut, file_boundaries, file_bytes, segments};
+pub use segments::{Boundary, Segment, cut, file_blocks, file_boundaries, file_bytes, segments};
 pub use source::{CellSource, RunList};
 pub(crate) use table_scan::{FamilyPlan, RegionPlan, TableScanPlan, may_concern};
 pub use table_scan::{Rows, Step};

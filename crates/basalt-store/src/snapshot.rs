@@ -203,6 +203,11 @@ impl Snapshot {
     pub fn segments(&self, table: TableId, ranges: &[KeyRange], wanted: usize) -> Result<Vec<Segment>> {
         read::segments(&self.version, table, ranges, wanted)
     }
+
+    /// The blocks of store files that a scan of `ranges` (sorted, disjoint) reads if it can skip none.
+    pub fn blocks(&self, table: TableId, ranges: &[KeyRange]) -> Result<u64> {
+        read::blocks(&self.version, table, ranges)
+    }
 }
 
 impl std::fmt::Debug for Snapshot {

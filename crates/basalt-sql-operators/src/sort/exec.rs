@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -36,7 +36,11 @@ pub(super) struct RowSort {
     order: LexOrdering,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    spilling: Spilling,
 }
+
+/// The planner's sort, once it has taken over.
+type Spilling = Arc<OnceLock<Arc<SortExec>>>;
 
 impl RowSort {
     /// In place of `sort`, and of a merge of its partitions.
@@ -48,6 +52,7 @@ impl RowSort {
             order: sort.expr().clone(),
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
+            spilling: Spilling::default(),
         }
     }
 }
@@ -95,6 +100,7 @@ impl ExecutionPlan for RowSort {
             order: self.order.clone(),
             properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
+            spilling: Spilling::default(),
         }))
     }
 
@@ -105,13 +111,22 @@ impl ExecutionPlan for RowSort {
             .map(|partition| self.input.execute(partition, Arc::clone(&context)))
             .collect::<Result<_>>()?;
         let (order, schema) = (self.order.clone(), self.schema());
-        let rows = stream::once(sorted(inputs, order, SchemaRef::clone(&schema), context)).try_flatten();
+        let spilling = Arc::clone(&self.spilling);
+        let sorted = sorted(inputs, order, SchemaRef::clone(&schema), context, spilling);
+        let rows = stream::once(sorted).try_flatten();
         let rows = rows.map(move |batch| batch.map(|batch| batch.record_output(&metrics)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
+        let mut metrics = self.metrics.clone_inner();
+        let of_sort = self.spilling.get().and_then(|sort| sort.metrics());
+        for metric in of_sort.iter().flat_map(|metrics| metrics.iter()) {
+            if metric.value().name().contains("spill") {
+                metrics.push(Arc::clone(metric));
+            }
+        }
+        Some(metrics)
     }
 }
 
@@ -121,6 +136,7 @@ async fn sorted(
     order: LexOrdering,
     schema: SchemaRef,
     context: Arc<TaskContext>,
+    sort: Spilling,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let consumer = MemoryConsumer::new("RowSort").with_can_spill(true);
     let memory = Arc::new(Mutex::new(consumer.register(context.memory_pool())));
@@ -139,7 +155,7 @@ async fn sorted(
     }
     if full.load(Relaxed) {
         memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner).free();
-        return spilling(parts, order, schema, context);
+        return spilling(parts, order, schema, context, &sort);
     }
     Ok(merged(parts, schema, &context, memory))
 }
@@ -251,6 +267,7 @@ fn spilling(
     order: LexOrdering,
     schema: SchemaRef,
     context: Arc<TaskContext>,
+    of_plan: &Spilling,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let streams = parts.into_iter().map(|part| {
         let Part { batches, rest, .. } = part;
@@ -265,7 +282,10 @@ fn spilling(
     let streams: Vec<_> = streams.collect();
     let input = StreamingTableExec::try_new(SchemaRef::clone(&schema), streams, None, [], false, None)?;
     let sort = SortExec::new(order.clone(), Arc::new(input)).with_preserve_partitioning(true);
-    Ok(SortPreservingMergeExec::new(order, Arc::new(sort)).execute(0, context)?.boxed())
+    let sort = Arc::new(sort);
+    // A plan that runs twice shows the first time.
+    let _ = of_plan.set(Arc::clone(&sort));
+    Ok(SortPreservingMergeExec::new(order, sort).execute(0, context)?.boxed())
 }
 
 /// Rows that are read once.

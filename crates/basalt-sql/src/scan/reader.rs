@@ -40,6 +40,8 @@ pub(super) struct Counters {
     baseline: BaselineMetrics,
     bytes: Count,
     blocks: Count,
+    /// Those of them that were in the cache.
+    blocks_cached: Count,
     blocks_skipped: Count,
     rows_skipped: Count,
 }
@@ -50,6 +52,7 @@ impl Counters {
             baseline: BaselineMetrics::new(metrics, partition),
             bytes: MetricBuilder::new(metrics).counter("bytes_read", partition),
             blocks: MetricBuilder::new(metrics).counter("blocks_read", partition),
+            blocks_cached: MetricBuilder::new(metrics).counter("blocks_cached", partition),
             blocks_skipped: MetricBuilder::new(metrics).counter("blocks_skipped", partition),
             rows_skipped: MetricBuilder::new(metrics).counter("rows_skipped", partition),
         }
@@ -92,6 +95,7 @@ struct Read {
     rows: u64,
     bytes: u64,
     blocks: u64,
+    blocks_cached: u64,
     blocks_skipped: u64,
     rows_skipped: u64,
 }
@@ -102,6 +106,7 @@ impl Read {
             rows: counters.rows.load(Relaxed),
             bytes: counters.bytes_read.load(Relaxed),
             blocks: counters.blocks_read.load(Relaxed) + counters.blocks_cached.load(Relaxed),
+            blocks_cached: counters.blocks_cached.load(Relaxed),
             blocks_skipped: counters.blocks_skipped.load(Relaxed),
             rows_skipped: counters.rows_skipped.load(Relaxed),
         }
@@ -196,6 +201,7 @@ impl Reader {
         let rows_skipped = now.rows_skipped - before.rows_skipped;
         self.counters.bytes.add(bytes as usize);
         self.counters.blocks.add((now.blocks - before.blocks) as usize);
+        self.counters.blocks_cached.add((now.blocks_cached - before.blocks_cached) as usize);
         self.counters.blocks_skipped.add((now.blocks_skipped - before.blocks_skipped) as usize);
         self.counters.rows_skipped.add(rows_skipped as usize);
         self.spec.progress.add_read(now.rows - before.rows + rows_skipped, bytes);

@@ -64,6 +64,12 @@ pub fn file_bytes(file: &StoreFile, range: &KeyRange) -> Result<u64> {
     Ok(last.offset + u64::from(last.size_bytes) - extent(first)?.offset)
 }
 
+/// The blocks that a scan of `range` reads of a file if it skips none.
+pub fn file_blocks(file: &StoreFile, range: &KeyRange) -> Result<u64> {
+    let (first, end) = blocks_of(file, range)?;
+    Ok(end.saturating_sub(first) as u64)
+}
+
 /// The boundaries of a file within `range`.
 pub fn file_boundaries(
     file: &StoreFile,

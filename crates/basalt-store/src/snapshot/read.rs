@@ -198,6 +198,19 @@ pub(crate) fn segments(
     Ok(read::cut(&ranges, boundaries, wanted))
 }
 
+/// The blocks of all files that may hold rows of `ranges`. A block at which one range ends and another begins counts twice.
+pub(crate) fn blocks(version: &Version, table: TableId, ranges: &[KeyRange]) -> Result<u64> {
+    let mut blocks = 0;
+    for region in &version.table(table)?.regions {
+        for range in ranges.iter().filter(|range| region.range.overlaps(range)) {
+            for (_, file) in region.all_files() {
+                blocks += read::file_blocks(file, range)?;
+            }
+        }
+    }
+    Ok(blocks)
+}
+
 /// Cuts the rows of a region into about `wanted` parts of about equal bytes.
 pub(crate) fn region_segments(region: &RegionVersion, wanted: usize) -> Result<Vec<Segment>> {
     let mut boundaries = memtable_boundaries(region, wanted);

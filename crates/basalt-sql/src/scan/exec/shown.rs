@@ -3,9 +3,10 @@
 
 use std::fmt;
 
+use basalt_model::KeyRange;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 
-use super::BasaltScan;
+use super::{BasaltScan, Spec};
 use crate::keys::Access;
 
 impl DisplayAs for BasaltScan {
@@ -48,9 +49,25 @@ impl DisplayAs for BasaltScan {
         if spec.skip > 0 {
             write!(f, ", skip={}", spec.skip)?;
         }
-        match spec.limit {
-            Some(limit) => write!(f, ", limit={limit}"),
+        if let Some(limit) = spec.limit {
+            write!(f, ", limit={limit}")?;
+        }
+        write!(f, ", rows=~{}", self.rows_estimate())?;
+        match self.blocks_estimate() {
+            Some(blocks) => write!(f, ", blocks=~{blocks}"),
             None => Ok(()),
+        }
+    }
+}
+
+impl BasaltScan {
+    /// Blocks of store files that it reads if it can skip none; single rows are found by other means.
+    pub(crate) fn blocks_estimate(&self) -> Option<u64> {
+        let Spec { id, snapshot, access, .. } = self.spec.as_ref();
+        match &access.access {
+            Access::Nothing | Access::Points(_) => None,
+            Access::Ranges(ranges) => snapshot.blocks(*id, ranges).ok(),
+            Access::Full => snapshot.blocks(*id, &[KeyRange::all()]).ok(),
         }
     }
 }
