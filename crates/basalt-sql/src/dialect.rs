@@ -29,6 +29,7 @@ mod merge;
 mod offset;
 mod parameters;
 mod prefix;
+mod refused;
 mod rows;
 mod statement;
 mod tokens;
@@ -46,6 +47,7 @@ pub(crate) use merge::{Merge, MergeAction, MergeClause};
 pub(crate) use offset::AFTER_KEY;
 pub(crate) use parameters::{bind, unbound};
 pub(crate) use prefix::{BAD_COUNT, CURRENT_VALUE, NEXT_VALUE};
+pub(crate) use refused::{NO_FUNCTION, NO_FUNCTIONS};
 pub(crate) use statement::{
     Alter, AlterChange, Cascade, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name,
     OnDuplicate, OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
@@ -167,6 +169,9 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("UPSERT") || parser.accept("INSERT") {
         return change::parse_upsert(parser);
     }
+    if parser.at_any(&["CREATE", "DROP", "ALTER", "DELETE"]) {
+        refused::check(parser)?;
+    }
     if parser.accept("DELETE") {
         return change::parse_delete(parser);
     }
@@ -217,6 +222,11 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.at_any(&["SELECT", "WITH", "VALUES"]) || parser.at_symbol("(") {
         return Ok(Statement::Query(parse_query(parser)?));
     }
+    if parser.accept("ANALYZE") {
+        parser.accept("TABLE");
+        return Ok(Statement::UpdateStatistics { table: Name::parse(parser)? });
+    }
+    refused::check(parser)?;
     parser.expected(
         "SELECT, UPSERT, UPDATE, DELETE, MERGE, COPY, TRUNCATE, CREATE, ALTER, DROP, USE, DECLARE, OPEN, FETCH, CLOSE, EXPLAIN, SHOW or DESCRIBE",
         parser.peek_token(),

@@ -25,6 +25,7 @@ mod predicate;
 mod reader;
 mod shared;
 mod totals;
+mod whole;
 
 use std::sync::Arc;
 
@@ -62,6 +63,7 @@ pub(crate) use late::ColumnsLate;
 pub(crate) use offset::OffsetInScan;
 pub(crate) use shared::ScansShareWork;
 pub(crate) use totals::TotalsInScan;
+pub(crate) use whole::whole_reads;
 
 /// A table at one snapshot.
 #[derive(Debug)]

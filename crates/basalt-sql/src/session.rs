@@ -35,6 +35,7 @@ use crate::parameter::{Prepared, Value};
 use crate::plan::{Planning, Titles};
 use crate::point;
 use crate::progress::Progress;
+use crate::scan;
 use crate::sequence::{self, Currents, SequenceName};
 use crate::spill;
 use crate::update;
@@ -337,6 +338,7 @@ impl Session {
     ) -> Result<RowStream, SqlError> {
         let physical = planning.physical(&plan).await?;
         self.warnings.lock().extend(joins::products(&physical));
+        self.warnings.lock().extend(scan::whole_reads(&physical));
         let keeps_rows = spill::keeps_rows(&physical);
         let mut batches = planning.start(physical)?;
         let mut first = None;

@@ -170,4 +170,6 @@ codes! {
     TIMED_OUT = 6000, "TIM01";
     /// No such function.
     FUNCTION_NOT_FOUND = 6001, "42F01";
+    /// CREATE FUNCTION.
+    FUNCTIONS_NOT_ALLOWED = 6003, "42F03";
 }

@@ -21,8 +21,8 @@ use super::code::PhoenixCode;
 use super::translate::lower_first;
 use super::{Position, SqlError, code};
 use crate::dialect::{
-    BAD_COUNT, BAD_INCREMENT, BAD_LENGTH, BAD_MAX, BAD_MIN, BAD_PRECISION, BAD_START, NO_KEY_COLUMN,
-    NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD,
+    BAD_COUNT, BAD_INCREMENT, BAD_LENGTH, BAD_MAX, BAD_MIN, BAD_PRECISION, BAD_START, NO_FUNCTION,
+    NO_FUNCTIONS, NO_KEY_COLUMN, NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD,
 };
 
 /// What sqlparser and we call the end of the text, as what was expected there.
@@ -49,7 +49,7 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
             None => (code::MISSING_TOKEN, message),
         },
         Some((expected, found)) => (mismatch(expected, found, before(sql, position)), message),
-        None => (code::PARSER_ERROR, message),
+        None => (of_refusal(&message), message),
     };
     SqlError::coded(code, message).at(position.or_else(|| Some(end_of(sql))))
 }
@@ -73,6 +73,15 @@ fn mismatch(expected: &str, found: &str, before: &str) -> PhoenixCode {
         BAD_MIN => code::SEQUENCE_MIN,
         BAD_MAX => code::SEQUENCE_MAX,
         BAD_COUNT => code::SEQUENCE_COUNT,
+        _ => code::PARSER_ERROR,
+    }
+}
+
+/// The number of a statement that is known and refused.
+fn of_refusal(message: &str) -> PhoenixCode {
+    match message {
+        NO_FUNCTIONS => code::FUNCTIONS_NOT_ALLOWED,
+        NO_FUNCTION => code::FUNCTION_NOT_FOUND,
         _ => code::PARSER_ERROR,
     }
 }

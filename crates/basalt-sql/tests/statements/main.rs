@@ -19,6 +19,7 @@ mod points;
 mod row_timestamp;
 mod shared;
 mod system;
+mod warnings;
 
 use std::collections::HashSet;
 use std::path::Path;
