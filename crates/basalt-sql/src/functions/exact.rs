@@ -4,6 +4,8 @@
 //! A number like `1e20` or `12345678.9` times a power of ten is none that 53 bits hold: multiplied, as Arrow casts it, it
 //! comes out as 100000000000000001988.46. The shortest text that reads back as the same number is what a user wrote.
 //! Nor do they hold the digits of most DECIMALs, and 10^23: divided, as Arrow casts it, 14.0625 comes out as 14.062500000000002.
+//!
+//! A DECIMAL of 256 bits becomes a text without the zeros behind its last digit, which are not the user's.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,8 +13,9 @@ use std::sync::Arc;
 use basalt_hfile::typed::{narrowed, wide_power_of_ten};
 use basalt_model::types::Decimal;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float32Array, Float64Array,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float32Array, Float64Array, StringArray,
 };
+use datafusion::arrow::compute::cast as arrow_cast;
 use datafusion::arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, Float32Type, Float64Type, i256,
 };
@@ -25,7 +28,7 @@ use datafusion::logical_expr::{
 
 use crate::error::readable_type;
 
-/// A CAST from FLOAT or DOUBLE to a DECIMAL of 128 or 256 bits, or the other way.
+/// A CAST from FLOAT or DOUBLE to a DECIMAL of 128 or 256 bits, or the other way, or of one of 256 bits to a text.
 pub(super) fn cast(cast: Cast) -> Expr {
     let to = cast.field.data_type().clone();
     let signature = Signature::any(1, Volatility::Immutable);
@@ -57,6 +60,24 @@ fn floats(values: &ArrayRef, float: &DataType) -> Option<ArrayRef> {
         }
         _ => return None,
     })
+}
+
+/// DECIMALs of 256 bits as texts. `None` for arrays, and for wanted types, of another kind.
+fn plain(values: &ArrayRef, text: &DataType) -> Option<ArrayRef> {
+    if !matches!(values.data_type(), DataType::Decimal256(..)) || !text.is_string() {
+        return None;
+    }
+    let decimals = values.as_primitive::<Decimal256Type>();
+    let shown = |row| {
+        let text = decimals.value_as_string(row);
+        if !text.contains('.') {
+            return text;
+        }
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    let texts: StringArray =
+        (0..decimals.len()).map(|row| decimals.is_valid(row).then(|| shown(row))).collect();
+    arrow_cast(&texts, text).ok()
 }
 
 fn double(number: Decimal) -> Option<f64> {
@@ -158,7 +179,8 @@ impl ScalarUDFImpl for Exact {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let values = args.args[0].to_array(args.number_rows)?;
-        let Some(cast) = decimals(&values, &self.to).or_else(|| floats(&values, &self.to)) else {
+        let cast = decimals(&values, &self.to).or_else(|| floats(&values, &self.to));
+        let Some(cast) = cast.or_else(|| plain(&values, &self.to)) else {
             return exec_err!("{} cannot become {}", values.data_type(), self.to);
         };
         let lost = (0..values.len()).find(|&row| values.is_valid(row) && cast.is_null(row));

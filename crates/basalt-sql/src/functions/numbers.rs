@@ -29,7 +29,7 @@ use super::exact;
 pub(crate) struct PhoenixNumbers;
 
 /// The rule for what coercion brings: casts between floating-point numbers and DECIMALs of 256 bits, of whose 38 digits behind the point Arrow's casts
-/// make others.
+/// make others, and of such DECIMALs to texts, to which Arrow's casts write all 38.
 #[derive(Debug, Default)]
 pub(crate) struct WideCasts;
 
@@ -146,6 +146,9 @@ fn exact_cast(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match (from.is_floating(), to.is_floating()) {
         (true, false) if matches!(to, DataType::Decimal256(..)) => Transformed::yes(exact::cast(cast)),
         (false, true) if matches!(from, DataType::Decimal256(..)) => Transformed::yes(exact::cast(cast)),
+        _ if matches!(from, DataType::Decimal256(..)) && to.is_string() => {
+            Transformed::yes(exact::cast(cast))
+        }
         _ => Transformed::no(Expr::Cast(cast)),
     })
 }
