@@ -64,16 +64,34 @@ impl Translation<'_> {
                 }
                 _ if self.sets > 0 => self.in_set(next),
                 '+' if after_repeat => return Err("possessive quantifiers are not supported".to_owned()),
-                '*' | '+' | '?' | '}' => {
+                '*' | '+' | '?' => {
                     self.out.push(next);
                     self.after_repeat = !after_repeat;
                 }
+                '{' => self.count(),
                 '(' => self.group(),
                 '$' => self.end(),
                 other => self.out.push(other),
             }
         }
         Ok(())
+    }
+
+    /// How often, `{2,3}`, up to its end.
+    fn count(&mut self) {
+        self.out.push('{');
+        self.braced();
+        self.after_repeat = true;
+    }
+
+    /// What follows a `{`, with its `}`.
+    fn braced(&mut self) {
+        for next in self.rest.by_ref() {
+            self.out.push(next);
+            if next == '}' {
+                return;
+            }
+        }
     }
 
     /// What `(?` begins has a `?` that repeats nothing, and may be flags.
@@ -87,12 +105,12 @@ impl Translation<'_> {
     }
 
     fn end(&mut self) {
-        if self.line_end_counts {
-            self.out.push_str(LINE_END);
-            self.out.push_str(r"?\z");
-        } else {
-            self.out.push('$');
-        }
+        if self.line_end_counts { self.last_end() } else { self.out.push('$') }
+    }
+
+    fn last_end(&mut self) {
+        self.out.push_str(LINE_END);
+        self.out.push_str(r"?\z");
     }
 
     /// A `]` that comes first is a member.
@@ -127,25 +145,28 @@ impl Translation<'_> {
             'h' => self.set(r" \t\u{a0}\u{1680}\u{180e}\u{2000}-\u{200a}\u{202f}\u{205f}\u{3000}", false),
             'v' => self.set(r"\n-\r\u{85}\u{2028}\u{2029}", false),
             'R' if self.sets == 0 => self.out.push_str(LINE_END),
-            'Z' if self.sets == 0 => self.end(),
+            'Z' if self.sets == 0 => self.last_end(),
+            // Edges of words to the crate.
+            '<' | '>' => self.out.push(escaped),
             'Q' => self.quoted(),
             'p' | 'P' => self.property(escaped == 'P'),
             '1'..='9' | 'k' if self.sets == 0 => {
                 return Err(format!("references to groups, as \\{escaped}, are not supported"));
             }
-            other => self.out.extend(['\\', other]),
+            other => {
+                self.out.extend(['\\', other]);
+                if matches!(other, 'x' | 'u') && self.rest.next_if_eq(&'{').is_some() {
+                    self.out.push('{');
+                    self.braced();
+                }
+            }
         }
         Ok(())
     }
 
-    /// A set of its own, or members of the one that is open.
+    /// A set of its own, also within another one: beside its members a `-` would make a range.
     fn set(&mut self, members: &str, negated: bool) {
-        let (open, close) = match (negated, self.sets > 0) {
-            (true, _) => ("[^", "]"),
-            (false, true) => ("", ""),
-            (false, false) => ("[", "]"),
-        };
-        self.out.extend([open, members, close]);
+        self.out.extend([if negated { "[^" } else { "[" }, members, "]"]);
     }
 
     fn quoted(&mut self) {
@@ -153,7 +174,7 @@ impl Translation<'_> {
             if next == '\\' && self.rest.next_if_eq(&'E').is_some() {
                 return;
             }
-            if next.is_ascii_punctuation() {
+            if next.is_ascii_punctuation() && !matches!(next, '<' | '>') {
                 self.out.push('\\');
             }
             self.out.push(next);
@@ -164,7 +185,12 @@ impl Translation<'_> {
     fn property(&mut self, negated: bool) {
         let ahead: String = self.rest.clone().take_while(|next| *next != '}').collect();
         let Some(class) = ahead.strip_prefix('{').filter(|name| POSIX.contains(name)) else {
-            return self.out.extend(['\\', if negated { 'P' } else { 'p' }]);
+            self.out.extend(['\\', if negated { 'P' } else { 'p' }]);
+            if self.rest.next_if_eq(&'{').is_some() {
+                self.out.push('{');
+                self.braced();
+            }
+            return;
         };
         self.rest.nth(ahead.chars().count());
         let class = class.to_ascii_lowercase();
@@ -205,8 +231,9 @@ mod tests {
     #[test]
     fn classes_are_those_of_ascii() {
         check(r"\d\D", "[0-9][^0-9]");
-        check(r"[\w.-]+", "[0-9A-Za-z_.-]+");
-        check(r"[^\s\D]", r"[^\t-\r [^0-9]]");
+        check(r"[\w.-]+", "[[0-9A-Za-z_].-]+");
+        check(r"[^\s\D]", r"[^[\t-\r ][^0-9]]");
+        check(r"\p{L}+\P{IsGreek}+\x{41}+", r"\p{L}+\P{IsGreek}+\x{41}+");
         check(r"\p{Alpha}\P{Lower}[\p{Digit}x]", "[[:alpha:]][^[:lower:]][[:digit:]x]");
     }
 
@@ -222,6 +249,7 @@ mod tests {
     fn what_is_quoted_stands_for_itself() {
         check(r"\Qa.b*\E+", r"a\.b\*+");
         check(r"x\Q[", r"x\[");
+        check(r"\Q<a>\E\<", "<a><");
     }
 
     #[test]

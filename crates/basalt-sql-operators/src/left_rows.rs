@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Left rows of nested-loop joins that come once, after all right rows: of LEFT and FULL joins those without a partner, of LEFT SEMI, ANTI and MARK
+//! Left rows of nested-loop joins that come once, after all right rows: of LEFT joins those without a partner, of LEFT SEMI, ANTI and MARK
 //! joins all. Which they are is known when every partition of the right input has been looked at.
 //!
 //! In memory DataFusion's join waits for that. When its left rows do not fit, it goes over to disk, and there each partition knows its own right rows
@@ -10,6 +10,8 @@
 //! first plan    join without temporary files     inputs with them
 //! second plan   join, goes to disk if it must    left    right, one partition
 //! ```
+//!
+//! A FULL join never goes to disk: right rows without a partner were seen missing there.
 
 use std::sync::Arc;
 
@@ -24,8 +26,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 /// True if left rows of the join come after the right rows of several partitions.
 pub(crate) fn wait_for_partitions(join: &NestedLoopJoinExec) -> bool {
-    use JoinType::{Full, Left, LeftAnti, LeftMark, LeftSemi};
-    matches!(join.join_type(), Left | LeftSemi | LeftAnti | LeftMark | Full)
+    use JoinType::{Left, LeftAnti, LeftMark, LeftSemi};
+    matches!(join.join_type(), Left | LeftSemi | LeftAnti | LeftMark)
         && join.right().output_partitioning().partition_count() > 1
 }
 

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -54,8 +54,10 @@ impl PhysicalOptimizerRule for JoinsTakeTurns {
             if !is_join(plan.as_ref()) {
                 return Ok(Transformed::no(plan));
             }
-            let waits = plan.downcast_ref::<NestedLoopJoinExec>().map(left_rows::wait_for_partitions);
-            let (join, turn) = match waits {
+            let looped = plan.downcast_ref::<NestedLoopJoinExec>();
+            let is_full = looped.is_some_and(|join| *join.join_type() == JoinType::Full);
+            let (join, turn) = match looped.map(left_rows::wait_for_partitions) {
+                Some(_) if is_full => (in_short_pieces(plan, false)?, Turn::InMemory),
                 None => (plan, Turn::Joined),
                 Some(false) => (in_short_pieces(plan, false)?, Turn::Joined),
                 Some(true) if left_rows::may_spill(config) => (in_short_pieces(plan, true)?, Turn::Joined),

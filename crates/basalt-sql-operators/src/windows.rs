@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -130,7 +132,13 @@ impl ExecutionPlan for Kept {
 fn bytes(batch: &RecordBatch) -> Result<usize> {
     let mut bytes = 0;
     for column in batch.columns() {
+        // The texts of views are not among what a slice takes.
         bytes += column.to_data().get_slice_memory_size()?;
+        bytes += match column.data_type() {
+            DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+            DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+            _ => 0,
+        };
     }
     Ok(bytes)
 }

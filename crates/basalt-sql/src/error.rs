@@ -63,6 +63,8 @@ struct Details {
     code: Option<PhoenixCode>,
     position: Option<Position>,
     suggestion: Option<String>,
+    /// A plan asked for more memory than there was, and nothing was written.
+    lacks_memory: bool,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -100,6 +102,7 @@ impl SqlError {
                 code: None,
                 position: None,
                 suggestion: None,
+                lacks_memory: false,
                 source: None,
             }),
         }
@@ -127,6 +130,23 @@ impl SqlError {
     pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
         self.details.message = format!("{place}: {}", self.details.message);
         self
+    }
+
+    /// A plan asked for more memory than there was.
+    pub(crate) fn of_memory(mut self) -> Self {
+        self.details.lacks_memory = true;
+        self
+    }
+
+    /// The same of a statement whose rows are written already: it must not begin again.
+    pub(crate) fn after_writing(mut self) -> Self {
+        self.details.lacks_memory = false;
+        self
+    }
+
+    /// True if a plan asked for more memory than there was, and the statement may begin again.
+    pub(crate) fn lacks_memory(&self) -> bool {
+        self.details.lacks_memory
     }
 
     /// Whose mistake it was.

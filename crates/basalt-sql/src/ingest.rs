@@ -139,7 +139,8 @@ impl RowWriter {
             Some(bulk) => {
                 self.progress.enter("finishing");
                 bulk.finish()?;
-                index::rebuild_outdated(&self.engine, self.table, &self.progress)?;
+                let rebuilt = index::rebuild_outdated(&self.engine, self.table, &self.progress);
+                rebuilt.map_err(SqlError::after_writing)?;
             }
             None if self.pending.is_empty() => {}
             None => {

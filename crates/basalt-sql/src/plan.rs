@@ -55,7 +55,7 @@ use crate::catalog::{self, Relation};
 use crate::definition;
 use crate::dialect::{ColumnDef, Name, TokenMap};
 use crate::engine::Engine;
-use crate::error::{ErrorKind, SqlError};
+use crate::error::SqlError;
 use crate::file_table::FileTable;
 use crate::functions;
 use crate::hints::IndexHints;
@@ -298,7 +298,7 @@ impl Planning {
 
     /// True if the error would perhaps not have come had the plans of the statement spilled what they can.
     pub(crate) fn may_lack_memory(&self, error: &SqlError) -> bool {
-        error.kind() == ErrorKind::Resources
+        error.lacks_memory()
             && self.keeps_rows.load(Ordering::Relaxed)
             && self.options().optimizer.prefer_hash_join
     }

@@ -40,7 +40,11 @@ fn draw(
 ) -> Result<(), Box<dyn Error>> {
     let area = SVGBackend::with_string(picture, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let places = (0..points.len().max(1)).into_segmented();
+    if points.is_empty() {
+        area.titled(title, (FONT, 16))?;
+        return Ok(area.present()?);
+    }
+    let places = (0..points.len()).into_segmented();
     let mut chart = ChartBuilder::on(&area)
         .caption(title, (FONT, 16))
         .margin(12)

@@ -150,6 +150,7 @@ fn copied(found: &SqlError) -> SqlError {
     copy.details.code = found.code();
     copy.details.position = found.position();
     copy.details.suggestion = found.suggestion().map(str::to_owned);
+    copy.details.lacks_memory = found.lacks_memory();
     copy
 }
 
@@ -201,6 +202,7 @@ fn resources(text: &str) -> SqlError {
         ErrorKind::Resources,
         format!("the statement needs more memory than it may use (--memory raises the limit): {text}"),
     )
+    .of_memory()
 }
 
 fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {

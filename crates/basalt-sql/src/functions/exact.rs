@@ -80,6 +80,14 @@ fn plain(values: &ArrayRef, text: &DataType) -> Option<ArrayRef> {
     arrow_cast(&texts, text).ok()
 }
 
+const NAME: &str = "$exact_cast";
+
+/// The value of such a cast.
+pub(crate) fn cast_of(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    if call.func.name() == NAME { call.args.first() } else { None }
+}
+
 fn double(number: Decimal) -> Option<f64> {
     // Both are exact, so their quotient is the nearest.
     let power = usize::try_from(number.scale).ok().and_then(|scale| POWERS.get(scale));
@@ -153,7 +161,7 @@ struct Exact {
 
 impl ScalarUDFImpl for Exact {
     fn name(&self) -> &str {
-        "$exact_cast"
+        NAME
     }
 
     fn display_name(&self, args: &[Expr]) -> Result<String> {
@@ -162,7 +170,8 @@ impl ScalarUDFImpl for Exact {
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let [value] = args else { return exec_err!("CAST takes one value") };
-        Ok(value.schema_name().to_string())
+        // Not the name of the value: a join's keys stand beside its columns in one list.
+        Ok(format!("CAST({} AS {})", value.schema_name(), self.to))
     }
 
     fn signature(&self) -> &Signature {

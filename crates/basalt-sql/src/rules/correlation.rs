@@ -30,6 +30,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::functions::exact_cast_of;
+
 /// The beginning of the names that columns get.
 const ASKED: &str = "$asked";
 
@@ -231,7 +233,7 @@ fn is_equality(part: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
     let is_column = |side: &Expr| match side {
         Expr::Cast(cast) => matches!(*cast.expr, Expr::Column(_)),
-        side => matches!(side, Expr::Column(_)),
+        side => matches!(exact_cast_of(side).unwrap_or(side), Expr::Column(_)),
     };
     is_column(left) && !right.any_column_refs() || is_column(right) && !left.any_column_refs()
 }

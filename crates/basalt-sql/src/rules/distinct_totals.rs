@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, LogicalPlanBuilder, ident};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
@@ -123,5 +123,18 @@ fn is_steady(plan: &LogicalPlan) -> bool {
         | LogicalPlan::Distinct(Distinct::All(_)) => true,
         _ => false,
     };
-    of_rows && !plan.expressions().iter().any(Expr::is_volatile) && plan.inputs().into_iter().all(is_steady)
+    let changes = |expr: &Expr| expr.is_volatile() || has_subquery(expr);
+    of_rows && !plan.expressions().iter().any(changes) && plan.inputs().into_iter().all(is_steady)
+}
+
+/// True if there is a subquery in an expression, of which nobody knows here whether it gives the same rows twice.
+fn has_subquery(expr: &Expr) -> bool {
+    let is_one = |expr: &Expr| {
+        let is_one = matches!(
+            expr,
+            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_)
+        );
+        Ok(is_one)
+    };
+    expr.exists(is_one).unwrap_or(true)
 }

@@ -96,13 +96,6 @@ async fn left_rows_of_a_join_on_disk_come_once() {
             rows * 1000 + 64,
         ),
         (
-            "Full",
-            format!(
-                "select sum(a.k - a.v) + count(*) * 1000 + count(b.v) from {left} full join {right} on {on}"
-            ),
-            (rows + 64) * 1000 + 128,
-        ),
-        (
             "LeftSemi",
             format!(
                 "select sum(k - v) + count(*) from {left} where exists (select 1 from {right} where {on})"

@@ -33,7 +33,7 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         check_descriptor(&descriptor)?;
-        check_attributes(&descriptor)?;
+        check_attributes(&descriptor, &BTreeMap::new())?;
         let ranges = ranges_between(splits)?;
         let mut manifest = shared.manifest.lock();
         if shared.version().names.contains_key(&descriptor.name) {
@@ -162,7 +162,7 @@ impl Database {
         let shared = self.shared();
         shared.check_writable()?;
         check_descriptor(&descriptor)?;
-        check_attributes(&descriptor)?;
+        check_attributes(&descriptor, &shared.version().table(id)?.descriptor.attributes)?;
         shared.forget_cells_of_new_families(id, &descriptor)?;
         let mut manifest = shared.manifest.lock();
         let before = Arc::clone(shared.version().table(id)?);
@@ -367,9 +367,11 @@ pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
     all_right(name, &wrong)
 }
 
-/// Table attributes of a descriptor that somebody gives; those of a table that is there already are as they are.
-fn check_attributes(descriptor: &TableDescriptor) -> Result<()> {
-    let wrong: Vec<_> = descriptor.wrong_attributes().iter().map(ToString::to_string).collect();
+/// Table attributes that somebody gives; what the table had `before` stays as it is.
+fn check_attributes(descriptor: &TableDescriptor, before: &BTreeMap<String, String>) -> Result<()> {
+    let wrong = descriptor.wrong_attributes().into_iter();
+    let given = wrong.filter(|wrong| before.get(&wrong.name) != Some(&wrong.found));
+    let wrong: Vec<_> = given.map(|wrong| wrong.to_string()).collect();
     all_right(&descriptor.name, &wrong)
 }
 

@@ -254,6 +254,7 @@ fn a_region_that_grows_too_large_is_split() {
             .unwrap();
     let mut large = descriptor("T", &["f"]);
     large.attributes.insert("MAX_FILESIZE".into(), "100000".into());
+    large.families = vec![basalt_model::FamilyDescriptor::of_hbase("f")];
     let table = db.create_table(large).unwrap();
     let value = "v".repeat(100);
     for number in 0..5_000_u32 {

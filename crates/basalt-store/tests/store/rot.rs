@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use basalt_model::{TableId, WriteBatch};
+use basalt_model::{FamilyDescriptor, TableId, WriteBatch};
 use basalt_store::env::sim::SimStorage;
 use basalt_store::{Database, Durability, Error, Finding, OpenOptions, Recovery, Severity, check};
 
@@ -14,7 +14,8 @@ fn sample() -> (SimStorage, TableId, Rows) {
     let storage = SimStorage::new(1);
     let db = open(&storage).unwrap();
     let mut descriptor = descriptor("T", &["f"]);
-    descriptor.families[0].block_bytes = 100;
+    // Values as they were written, among the bytes of the file.
+    descriptor.families = vec![FamilyDescriptor { block_bytes: 100, ..FamilyDescriptor::of_hbase("f") }];
     let table = db.create_table(descriptor).unwrap();
     let mut batch = WriteBatch::new();
     (0..8).for_each(|i| put(&mut batch, table, &format!("row{i}"), &[("f:x", &format!("value {i}"))]));

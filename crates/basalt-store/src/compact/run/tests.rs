@@ -16,7 +16,7 @@ impl Bench {
     fn new() -> Self {
         let env = memory_env();
         env.storage.create_dir("/".as_ref()).expect("memory does not fail");
-        let family = FamilyDescriptor { block_bytes: 256, ..FamilyDescriptor::new("f") };
+        let family = FamilyDescriptor { block_bytes: 256, ..FamilyDescriptor::of_hbase("f") };
         let factory = Arc::new(FileFactory::new(env.clone(), "/db".into(), 1000));
         let target = factory.target("data/r", &family, None, false).expect("the family is valid");
         let rules = Rules::new(&family, 1_000);
