@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn quotients_have_38_digits() {
         let of = |left, right| quotient(left, right).expect("the divisor is not zero");
-        let threes = 3_333_333_333_333_333_333_333_333_333_333_333_333_3_i128;
+        let threes = 33_333_333_333_333_333_333_333_333_333_333_333_333_i128;
         assert_eq!(of(decimal(1, 0), decimal(3, 0)), decimal(threes, 38));
         assert_eq!(of(decimal(-2, 0), decimal(3, 0)), decimal(-2 * threes - 1, 38));
         assert_eq!(of(decimal(125, 2), decimal(5, 1)), decimal(25, 1));
