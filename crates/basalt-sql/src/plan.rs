@@ -30,6 +30,7 @@ mod written_types;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use basalt_model::TableName;
 use basalt_store::Snapshot;
@@ -76,6 +77,10 @@ use sample::Sample;
 pub(crate) use single_rows::SingleRows;
 pub(crate) use titles::Titles;
 pub(crate) use types::PhoenixTypes;
+
+/// How long a plan that begins again waits for memory of the one before, at most a fifth of a second: others may hold theirs for long.
+const MEMORY_WAITS: usize = 100;
+const MEMORY_WAIT: Duration = Duration::from_millis(2);
 
 /// One statement being planned and run.
 pub(crate) struct Planning {
@@ -291,8 +296,16 @@ impl Planning {
         execute_stream(physical, self.state.task_ctx()).map_err(|error| self.error(error))
     }
 
-    /// Plans from now on keep no rows in memory that can be spilled, see [`spill`].
-    pub(crate) fn let_plans_spill(&mut self) {
+    /// Plans from now on keep no rows in memory that can be spilled, see [`spill`]. What the tasks of a plan that was dropped before still
+    /// hold comes back when they end, for which this waits a moment.
+    pub(crate) async fn let_plans_spill(&mut self) {
+        let pool = Arc::clone(&self.state.runtime_env().memory_pool);
+        for _ in 0..MEMORY_WAITS {
+            if pool.reserved() == 0 {
+                break;
+            }
+            tokio::time::sleep(MEMORY_WAIT).await;
+        }
         self.state.config_mut().options_mut().optimizer.prefer_hash_join = false;
     }
 

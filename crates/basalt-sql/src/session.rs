@@ -348,7 +348,7 @@ impl Session {
                 Ok(begun) => first = begun,
                 Err(error) if planning.may_lack_memory(&error) => {
                     drop(batches);
-                    planning.let_plans_spill();
+                    planning.let_plans_spill().await;
                     batches = planning.start(planning.physical(&plan).await?)?;
                 }
                 Err(error) => return Err(error),
@@ -433,7 +433,7 @@ async fn analyzed(planning: &mut Planning, plan: &LogicalPlan) -> Result<Arc<dyn
     let physical = planning.physical(plan).await?;
     match run_to_end(planning, &physical).await {
         Err(error) if planning.may_lack_memory(&error) => {
-            planning.let_plans_spill();
+            planning.let_plans_spill().await;
             let physical = planning.physical(plan).await?;
             run_to_end(planning, &physical).await.map(|()| physical)
         }

@@ -49,7 +49,7 @@ impl Session {
             Err(error) if planning.may_lack_memory(&error) => {
                 self.warnings.lock().truncate(said);
                 let mut planning = self.planning(tokens, hints);
-                planning.let_plans_spill();
+                planning.let_plans_spill().await;
                 self.changed(&mut planning, statement).await
             }
             done => done,
