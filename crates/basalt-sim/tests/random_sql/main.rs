@@ -62,7 +62,11 @@ const TABLES: Test = Test {
     // Set operations, windows and groups of several sets come last.
     query: |maker, number| if number < 42 { maker.query() } else { maker.form() },
     places: &[Place::Memory, Place::Files, Place::Compacted],
-    known: &[(38, 68, "two functions number equal rows, each in an order of its own")],
+    known: &[
+        (2, 32, "refused: totals of a subquery whose DECIMAL equals a FLOAT of the outer row"),
+        (2, 37, "refused: totals of a subquery whose DECIMAL equals a FLOAT of the outer row"),
+        (38, 68, "two functions number equal rows, each in an order of its own"),
+    ],
 };
 
 const JOINS: Test = Test {
