@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-phoenix bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz toolchain
+.PHONY: help bench-peers bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -28,7 +28,7 @@ help:
 	@echo 'make fmt        format the sources'
 	@echo 'make bench      DuckDB and Basalt side by side -> docs/benchmarks/main-job.md; SF=10 LEAVE_OUT=sort for ten times the rows without the sort that takes minutes (needs Python 3)'
 	@echo 'make bench-tpch DuckDB and Basalt over the 22 queries of TPC-H -> docs/benchmarks/tpch.md (needs Python 3)'
-	@echo 'make bench-phoenix HBase with Phoenix and Basalt asked the same -> docs/benchmarks/phoenix.md (needs a JDK, Maven, Python 3)'
+	@echo 'make bench-peers HBase with Phoenix, DuckDB, RocksDB and Basalt asked the same -> docs/benchmarks/peers.md (needs a JDK, Maven, Python 3, librocksdb-dev)'
 	@echo 'make bench-hfile HBase and Basalt on the same store files -> docs/benchmarks/hfile.md (needs a JDK, Maven, Python 3)'
 	@echo 'make bench-rpc  HBase and Basalt asked by the same HBase client -> docs/benchmarks/rpc.md; ROWS=100000 for a quick run (needs a JDK, Maven)'
 	@echo 'make bench-join DuckDB and Basalt joining 2^10 to 2^24 keys -> docs/benchmarks/join.md; KEYS_MAX=20 for a quick run (needs Python 3)'
@@ -99,10 +99,16 @@ bench-tpch: build $(PYTHON)
 	$(PYTHON) tests/reference/tpch.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(SF) \
 	    --out docs/benchmarks/tpch.md
 
-PHOENIX_SF ?= 0.1
-bench-phoenix: build
-	python3 tests/reference/phoenix.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf $(PHOENIX_SF) \
-	    --out docs/benchmarks/phoenix.md
+PEERS_SF ?= 0.1
+PEERS_ROWS ?= 1048576
+bench-peers: build $(PYTHON) $(CACHE)/points/floats
+	$(PYTHON) tests/reference/peers.py --basalt $(CARGO_TARGET_DIR)/release/basalt --rocksdb $(CACHE)/points/floats \
+	    --sf $(PEERS_SF) --rows $(PEERS_ROWS) --out docs/benchmarks/peers.md
+
+$(CACHE)/points/floats: bench/rocksdb/floats.cc
+	@mkdir -p $(@D)
+	c++ -O2 -std=c++17 -o $@ $< -lrocksdb -lpthread || { \
+	    echo 'RocksDB is missing; on Debian or Ubuntu: apt install librocksdb-dev' >&2; exit 1; }
 
 bench-hfile: toolchain
 	tests/hbase/bench.sh

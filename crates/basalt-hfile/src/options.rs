@@ -20,7 +20,7 @@ pub struct WriterOptions {
     pub encoding: Encoding,
     /// Codec of every block, or of COLUMNAR's sections where it helps. Default NONE.
     pub compression: Compression,
-    /// Level on the codec's own scale; `None` is GZ 5, ZSTD 1. Higher is smaller and slower to write.
+    /// Level on the codec's own scale; `None` is GZ 5, ZSTD 1 (3 in COLUMNAR). Higher is smaller and slower to write.
     pub compression_level: Option<i32>,
     /// Bytes of cells after which a data block ends, raw or encoded, whichever comes first. Default 65,536.
     /// Larger blocks compress better and scan faster; a point read decodes one whole block. A block of COLUMNAR, of

@@ -45,6 +45,36 @@ fn small_file(options: WriterOptions) -> Vec<u8> {
     writer.finish_into().unwrap().1
 }
 
+/// A file of row groups whose sections a codec makes smaller.
+fn texts_file(compression: Compression) -> Vec<u8> {
+    let options = WriterOptions {
+        encoding: Encoding::Columnar,
+        compression,
+        block_rows: 24,
+        checksum: Checksum::Crc32c,
+        ..Default::default()
+    };
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for number in 0..48u8 {
+        let row = [b'r', b'0' + number];
+        let text = format!("what number {} says of {}, at length", number * 5 % 48, number * 7 % 48);
+        for (qualifier, value) in [(&b"a"[..], text.as_bytes()), (b"b", &[number % 5; 4])] {
+            let cell = CellRef {
+                row: &row,
+                family: b"f",
+                qualifier,
+                timestamp: 1_700_000_000_000 + i64::from(number * 3 % 10),
+                cell_type: CellType::Put,
+                value,
+                seq: Seq(u64::from(number)),
+                tags: b"",
+            };
+            writer.append(cell).unwrap();
+        }
+    }
+    writer.finish_into().unwrap().1
+}
+
 /// All that a reader would give out: cells as text, and the answers of the Bloom filters.
 fn read_all(bytes: Vec<u8>) -> Result<String, Error> {
     let reader = HFileReader::open(Arc::new(MemoryFile::new("damaged", bytes)), ReadOptions::default())?;
@@ -88,25 +118,36 @@ fn all_options() -> Vec<WriterOptions> {
 #[test]
 fn every_flipped_bit_is_found_when_the_file_is_read() {
     for options in all_options() {
-        let sound = small_file(options.clone());
-        read_all(sound.clone()).unwrap();
-        let mut bytes = sound.clone();
-        for at in 0..sound.len() {
-            for bit in 0..8 {
-                bytes[at] ^= 1 << bit;
-                match read_all(bytes.clone()) {
-                    Err(Error::Corrupt { file, offset, .. }) => {
-                        assert_eq!(file, "damaged");
-                        assert!(offset <= at as u64, "bit {bit} of byte {at} is blamed on {offset}");
-                    }
-                    Err(other) => panic!("bit {bit} of byte {at}: {other}"),
-                    Ok(_) => panic!(
-                        "{} {}: bit {bit} of byte {at} goes unnoticed",
-                        options.encoding, options.compression
-                    ),
+        let what = format!("{} {}", options.encoding, options.compression);
+        every_flipped_bit_is_found(&small_file(options), &what);
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found_in_row_groups_of_every_codec() {
+    let plain = texts_file(Compression::None).len();
+    for compression in Compression::ALL.into_iter().filter(|compression| *compression != Compression::None) {
+        let sound = texts_file(compression);
+        assert!(sound.len() < plain, "{compression} makes no section of {} bytes smaller", sound.len());
+        every_flipped_bit_is_found(&sound, &format!("COLUMNAR {compression}"));
+    }
+}
+
+fn every_flipped_bit_is_found(sound: &[u8], what: &str) {
+    read_all(sound.to_vec()).unwrap();
+    let mut bytes = sound.to_vec();
+    for at in 0..sound.len() {
+        for bit in 0..8 {
+            bytes[at] ^= 1 << bit;
+            match read_all(bytes.clone()) {
+                Err(Error::Corrupt { file, offset, .. }) => {
+                    assert_eq!(file, "damaged");
+                    assert!(offset <= at as u64, "{what}: bit {bit} of byte {at} is blamed on {offset}");
                 }
-                bytes[at] ^= 1 << bit;
+                Err(other) => panic!("{what}: bit {bit} of byte {at}: {other}"),
+                Ok(_) => panic!("{what}: bit {bit} of byte {at} goes unnoticed"),
             }
+            bytes[at] ^= 1 << bit;
         }
     }
 }

@@ -11,6 +11,8 @@
 //! CellScan     key ranges, families of a row side by side, chunks          read/scan.rs
 //!    |  for SQL tables
 //! RowScan      record batches                                              read/rows.rs
+//!    |  of several families: a scan of each, put together by their keys    read/apart.rs
+//! RowBatches   either of them                                              read/row_batches.rs
 //!    ^  row groups of COLUMNAR that nothing else concerns come without the steps above, read/straight.rs
 //! ```
 //!
@@ -34,6 +36,7 @@
 //! The rule it protects: the fast path (whole plain blocks of a source that stands alone) and the plain way
 //! (cell by cell) give the same answer; the second is kept in the tests as the oracle of the first.
 
+mod apart;
 mod cache;
 mod family;
 mod family_scan;
@@ -50,6 +53,7 @@ pub(crate) mod point;
 mod region_scan;
 mod resolve;
 mod result;
+mod row_batches;
 mod rows;
 mod scan;
 mod seek;
@@ -60,6 +64,8 @@ mod table_scan;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use apart::RowsApart;
+pub(crate) use apart::{NextRanges, can_be_apart};
 pub(crate) use cache::WorkingMemory;
 pub use cache::{BlockCache, CacheStats};
 pub use family::{BoxedSource, FamilyInput, SourceMaker};
@@ -77,6 +83,7 @@ pub(crate) use matcher::Wishes;
 pub(crate) use part::{middle_row, part_of};
 pub use resolve::{Purpose, Rules};
 pub use result::Row;
+pub use row_batches::RowBatches;
 pub use rows::{Condition, RowBatch, RowRequest, RowScan, families_of};
 pub use scan::{CellScan, RegionInput};
 pub use segments::{Boundary, Segment, cut, file_blocks, file_boundaries, file_bytes, segments};

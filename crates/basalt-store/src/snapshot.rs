@@ -9,7 +9,10 @@ use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName
 
 use crate::database::Shared;
 use crate::error::{Error, Result};
-use crate::read::{CellScan, Keep, KnownValues, Row, RowRequest, RowScan, Rows, Segment, families_of};
+use crate::read::{
+    CellScan, Keep, KnownValues, NextRanges, Row, RowBatches, RowRequest, RowScan, Rows, RowsApart, Segment,
+    can_be_apart, families_of,
+};
 use crate::version::Version;
 
 mod known;
@@ -90,10 +93,9 @@ impl Snapshot {
         schema: &Arc<TableSchema>,
         request: RowRequest,
         ranges: Vec<KeyRange>,
-    ) -> Result<RowScan> {
-        let open = self.open_rows(table, schema, &request, &ranges)?;
-        let name = self.version.table(table)?.descriptor.name.to_string();
-        Ok(RowScan::new(open(ranges)?, Arc::clone(schema), request, name.into()))
+    ) -> Result<RowBatches> {
+        let expected = ranges.clone();
+        self.open_rows(table, schema, request, &expected, ranges, None)
     }
 
     /// Rows of a SQL table like those of [`Self::rows`], for a reader who is told only while it reads which ranges are its own: `next` gives
@@ -106,34 +108,53 @@ impl Snapshot {
         request: RowRequest,
         expected: &[KeyRange],
         mut next: impl FnMut() -> Option<Vec<KeyRange>> + Send + 'static,
-    ) -> Result<RowScan> {
-        let open = self.open_rows(table, schema, &request, expected)?;
-        let name = self.version.table(table)?.descriptor.name.to_string();
-        let first = open(next().unwrap_or_default())?;
-        let scan = RowScan::new(first, Arc::clone(schema), request, name.into());
-        Ok(scan.with_parts(Box::new(move || next().map(&open).transpose())))
+    ) -> Result<RowBatches> {
+        let first = next().unwrap_or_default();
+        self.open_rows(table, schema, request, expected, first, Some(Box::new(next)))
     }
 
-    /// What opens the cells of ranges for a request; `expected` is what it will read.
+    /// Opens rows of the ranges `first` and of those that follow; `expected` is what will be read.
     fn open_rows(
         &self,
         table: TableId,
-        schema: &TableSchema,
-        request: &RowRequest,
+        schema: &Arc<TableSchema>,
+        request: RowRequest,
         expected: &[KeyRange],
-    ) -> Result<impl Fn(Vec<KeyRange>) -> Result<CellScan> + Send + 'static> {
-        // Without the empty cell a row may have cells in any one family.
-        let families = schema.has_empty_cell().then(|| families_of(schema, &request.all_columns()));
+        first: Vec<KeyRange>,
+        next: Option<NextRanges>,
+    ) -> Result<RowBatches> {
         let keep = match request.cached {
             true if read::worth_decoding(&self.shared, &self.version, table, expected)? => Keep::Decoded,
             true => Keep::Stored,
             false => Keep::Nothing,
         };
         let (snapshot, as_of_ms) = (self.clone(), request.as_of_ms);
-        Ok(move |ranges| {
-            let options = ScanOptions { ranges, families: families.clone(), versions: 1, as_of_ms, keep };
+        let open = move |ranges, families| {
+            let options = ScanOptions { ranges, families: Some(families), versions: 1, as_of_ms, keep };
             snapshot.scan(table, &options)
-        })
+        };
+        let descriptor = &self.version.table(table)?.descriptor;
+        let name: Arc<str> = descriptor.name.to_string().into();
+        let wanted = request.all_columns();
+        let families: Vec<String> = match schema.has_empty_cell() {
+            true => families_of(schema, &wanted),
+            // Without the empty cell a row may have cells in any one family.
+            false => descriptor.families.iter().map(|family| family.name.clone()).collect(),
+        };
+        let schema = Arc::clone(schema);
+        if families.len() > 1 && as_of_ms.is_none() && can_be_apart(descriptor, &families, &schema, &wanted) {
+            let rows = RowsApart::try_new(Box::new(open), families, schema, request, name, first, next)?;
+            return Ok(RowBatches::Apart(Box::new(rows)));
+        }
+        let scan = RowScan::new(open(first, families.clone())?, schema, request, name);
+        let scan = match next {
+            None => scan,
+            Some(mut next) => {
+                let parts = move || next().map(|ranges| open(ranges, families.clone())).transpose();
+                scan.with_parts(Box::new(parts))
+            }
+        };
+        Ok(RowBatches::Together(Box::new(scan)))
     }
 
     /// The number of rows of a SQL table, if the files' own counts add up to it: one family, nothing in memory, nothing

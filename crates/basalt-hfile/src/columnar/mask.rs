@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::VECTOR;
+use super::vectors::Place;
 
 const WORDS: usize = VECTOR / 64;
 
@@ -94,6 +95,20 @@ impl Mask {
     /// Rows of either.
     pub fn or(self, other: Self) -> Self {
         Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    /// Of the first `rows` those that it does not have.
+    pub(super) fn others(self, rows: usize) -> Self {
+        let all = Self::of_range(0..rows);
+        Self(std::array::from_fn(|word| all.0[word] & !self.0[word]))
+    }
+
+    /// The rows whose values it has, of which these are the places among all.
+    pub(super) fn at_places(&self, places: &[Place]) -> Self {
+        Self::of_tests(places.len(), |row| match places[row] {
+            Place::Value(at) => self.has(at as usize),
+            Place::Empty | Place::Missing => false,
+        })
     }
 
     /// True if it has the row.

@@ -15,7 +15,7 @@ use super::form::Form;
 use super::head::Kind;
 use super::mask::Mask;
 use super::sets::{IntSet, RANGES_TRIED_MAX, TextRange, TextSet};
-use super::vectors::{ColumnVector, Held, Place, Stored, VectorValues};
+use super::vectors::{ColumnVector, Held, Stored, VectorValues};
 use crate::error::Result;
 use crate::predicate::{NumberSet, Operand, Predicate, ValueRange};
 
@@ -139,12 +139,15 @@ impl Node {
                 }
                 Ok(passed)
             }
+            Self::Leaf(stored, Test::Null) => {
+                Ok(block.rows_with_value(*stored, vector)?.others(block.rows_of(vector)).and(among))
+            }
             Self::Leaf(stored, test) => {
                 if let Some(mask) = block.select_packed(*stored, test, vector)? {
                     return Ok(mask.and(among));
                 }
                 let column = held.vector(block, *stored, vector)?;
-                Ok(test.rows_of(column, block.rows_of(vector)).and(among))
+                Ok(test.rows_of(column).and(among))
             }
         }
     }
@@ -303,14 +306,17 @@ impl ColumnarBlock {
     fn select_packed(&self, stored: Stored, test: &Test, vector: usize) -> Result<Option<Mask>> {
         let Test::Ints(set) = test else { return Ok(None) };
         let ranges = set.ranges();
-        // Every row has one value, as no row of a plain block has two.
-        let is_full = self.facts_of(stored).values == self.rows();
-        if !is_full || ranges.len() > RANGES_TRIED_MAX {
-            return Ok(None);
-        }
         let (kind, subject) = stored.values_section();
-        let section = self.section(kind, subject)?;
-        section.map_or(Ok(None), |section| section.within(vector, self.rows_of(vector), ranges))
+        let Some(section) = self.section(kind, subject)?.filter(|_| ranges.len() <= RANGES_TRIED_MAX) else {
+            return Ok(None);
+        };
+        // Every row has one value, as no row of a plain block has two.
+        if self.facts_of(stored).values == self.rows() {
+            return section.within(vector, self.rows_of(vector), ranges);
+        }
+        let (values, places) = self.places(stored, vector)?;
+        let among_values = section.within(vector, values, ranges)?;
+        Ok(among_values.map(|mask| places.map_or(mask, |places| mask.at_places(&places))))
     }
 
     /// Of the values of a vector; `None` if nothing is known. Reads the header of the section.
@@ -393,15 +399,8 @@ impl Test {
         }
     }
 
-    /// The rows whose value passes.
-    fn rows_of(&self, column: &ColumnVector, rows: usize) -> Mask {
-        let places = column.places.as_deref();
-        if let Self::Null = self {
-            return match places {
-                None => Mask::NONE,
-                Some(places) => Mask::of_tests(rows, |row| !matches!(places[row], Place::Value(_))),
-            };
-        }
+    /// The rows whose value passes; of a test of values.
+    fn rows_of(&self, column: &ColumnVector) -> Mask {
         let values = match (self, &column.values) {
             (Self::Ints(set), VectorValues::Narrow(values)) => set.of_narrow(values),
             (Self::Ints(set), VectorValues::Wide(values)) => set.of_wide(values),
@@ -421,13 +420,7 @@ impl Test {
             // Only a vector without values has another kind than its form says.
             _ => Mask::NONE,
         };
-        match places {
-            None => values,
-            Some(places) => Mask::of_tests(rows, |row| match places[row] {
-                Place::Value(at) => values.has(at as usize),
-                Place::Empty | Place::Missing => false,
-            }),
-        }
+        column.places.as_ref().map_or(values, |places| values.at_places(places))
     }
 }
 

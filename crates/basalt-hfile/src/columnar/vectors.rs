@@ -11,6 +11,7 @@ use super::form::Form;
 use super::frame::Lane;
 use super::head::Kind;
 use super::key::KeyPart;
+use super::mask::Mask;
 use super::processor::ask_for;
 use super::section::Section;
 use super::strings::Strings;
@@ -239,28 +240,45 @@ impl ColumnarBlock {
 
     /// A column of a vector; the block must be plain.
     fn column_vector(&self, column: usize, vector: usize, held: &mut Held) -> Result<ColumnVector> {
+        let (values, places) = self.places(Stored::Column(column), vector)?;
         let (subject, form) = (column as u16, self.column_head(column).form);
-        let counts = self.counts(subject, vector)?;
-        if counts.as_ref().is_some_and(|counts| counts.iter().any(|&count| count > 1)) {
-            return Err(self.corrupt("a row with two cells of a column in a plain block"));
-        }
-        let rows = self.rows_of(vector);
-        let cells = counts.as_ref().map_or(rows, |counts| counts.iter().sum::<u64>() as usize);
-        let filled = self.numbers(Kind::Filled, subject, vector, cells, 1)?;
-        let values = filled.as_ref().map_or(cells, |filled| filled.iter().sum::<u64>() as usize);
         let values = self.vector_values((Kind::Values, subject), form, vector, values, held)?;
-        Ok(ColumnVector { form, part: None, places: places(rows, counts, filled), values })
+        Ok(ColumnVector { form, part: None, places, values })
     }
 
     /// A key part of a vector.
     fn key_vector(&self, part: usize, vector: usize, held: &mut Held) -> Result<ColumnVector> {
-        let (subject, key_part, rows) = (part as u16, self.head.key[part], self.rows_of(vector));
-        let filled = self.numbers(Kind::KeyFilled, subject, vector, rows, 1)?;
-        let values = filled.as_ref().map_or(rows, |filled| filled.iter().sum::<u64>() as usize);
+        let (values, places) = self.places(Stored::Part(part), vector)?;
+        let (subject, key_part) = (part as u16, self.head.key[part]);
         let kind = (Kind::KeyValues, subject);
         let values = self.vector_values(kind, key_part.form, vector, values, held)?;
-        let places = places(rows, None, filled);
         Ok(ColumnVector { form: key_part.form, part: Some(key_part), places, values })
+    }
+
+    /// How many values rows of a vector have, and where each row's is; `None`: every row has one. The block must be plain. No value is
+    /// read.
+    pub(super) fn places(&self, stored: Stored, vector: usize) -> Result<(usize, Option<Vec<Place>>)> {
+        let rows = self.rows_of(vector);
+        let (counts, kind, subject) = match stored {
+            Stored::Part(part) => (None, Kind::KeyFilled, part as u16),
+            Stored::Column(column) => (self.counts(column as u16, vector)?, Kind::Filled, column as u16),
+        };
+        if counts.as_ref().is_some_and(|counts| counts.iter().any(|&count| count > 1)) {
+            return Err(self.corrupt("a row with two cells of a column in a plain block"));
+        }
+        let cells = counts.as_ref().map_or(rows, |counts| counts.iter().sum::<u64>() as usize);
+        let filled = self.numbers(kind, subject, vector, cells, 1)?;
+        let values = filled.as_ref().map_or(cells, |filled| filled.iter().sum::<u64>() as usize);
+        Ok((values, places(rows, counts, filled)))
+    }
+
+    /// The rows of a vector that have a value. The block must be plain.
+    pub(crate) fn rows_with_value(&self, stored: Stored, vector: usize) -> Result<Mask> {
+        let rows = self.rows_of(vector);
+        Ok(match self.places(stored, vector)?.1 {
+            None => Mask::of_range(0..rows),
+            Some(places) => Mask::of_tests(rows, |row| matches!(places[row], Place::Value(_))),
+        })
     }
 
     /// True for numbers of a wide form all of which are small.

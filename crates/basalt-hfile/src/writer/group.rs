@@ -30,6 +30,8 @@ use crate::varint::vlong_len;
 
 /// Bytes of a block besides its sections, mostly.
 const ROOM: usize = 1 << 14;
+/// Level of ZSTD where no other is given: HBase's. Of LINEITEM's comments it leaves 6 % less than level 1, in a third more time.
+const ZSTD_LEVEL: i32 = 3;
 
 /// Threads that a writer may use.
 pub trait Background: Debug + Send + Sync {
@@ -72,11 +74,12 @@ impl GroupWriter {
         if options.encoding != Encoding::Columnar {
             return Ok(None);
         }
+        let default_level = (options.compression == Compression::Zstd).then_some(ZSTD_LEVEL);
         Ok(Some(Self {
             group: Group::new(false),
             layout: options.layout.clone(),
             codec: options.compression,
-            codec_level: options.compression_level,
+            codec_level: options.compression_level.or(default_level),
             compressors: Vec::new(),
             seal: Seal::of_file(options.file_number, options.create_time_ms),
             rows_max: options.block_rows as usize,

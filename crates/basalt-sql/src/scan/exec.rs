@@ -308,13 +308,15 @@ impl BasaltScan {
         Ok(Reader::open(&self.spec, self.hints.clone(), part, rows, counters)?)
     }
 
-    /// The columns, if the values of all of them can be added up: see [`Rows::Total`].
-    pub(super) fn columns_to_total(&self) -> Option<&[ColumnRef]> {
-        let Spec { access, limit: None, skip: 0, columns, descriptor, .. } = &*self.spec else { return None };
+    /// True if this can be had of the values of each column as they are added up: see [`Rows::Total`].
+    pub(super) fn can_total(&self, wanted: &[Wanted]) -> bool {
+        let Spec { access, limit: None, skip: 0, columns, descriptor, .. } = &*self.spec else {
+            return false;
+        };
         let schema = table_schema(descriptor);
-        let can = !matches!(access.access, Access::Points(_) | Access::Nothing)
-            && columns.iter().all(|&column| Totals::can_have(schema, column));
-        can.then_some(columns)
+        let mut columns = columns.iter().zip(wanted);
+        !matches!(access.access, Access::Points(_) | Access::Nothing)
+            && columns.all(|(&column, &wanted)| Totals::can_have(schema, column, wanted))
     }
 
     /// Begins to add up a partition.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use basalt_hfile::typed::{RowDecoder, Totals, Wanted};
-use basalt_store::read::{ReadCounters, RowBatch, RowRequest, RowScan};
+use basalt_store::read::{ReadCounters, RowBatch, RowBatches, RowRequest};
 use bytes::Bytes;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
@@ -85,7 +85,7 @@ pub(super) struct Part {
 }
 
 enum Source {
-    Ranges { scan: Box<RowScan>, before: Read },
+    Ranges { scan: RowBatches, before: Read },
     Points { next: usize },
 }
 
@@ -151,7 +151,7 @@ impl Reader {
                         snapshot.rows_in_parts(spec.id, &schema, request, &own, next)?
                     }
                 };
-                Source::Ranges { scan: Box::new(scan), before: Read::default() }
+                Source::Ranges { scan, before: Read::default() }
             }
         };
         Ok(Self { spec: Arc::clone(spec), source, rows_left, counters })

@@ -127,16 +127,30 @@ enum Figure {
 /// What the aggregates of an aggregation are, if all of them can be had from the totals of a scan.
 fn figures(input: &Input, aggregation: &AggregateExec) -> Option<Vec<Figure>> {
     let scan = input.scan.downcast_ref::<BasaltScan>()?;
-    let columns = scan.columns_to_total()?;
+    let schema = scan.schema();
     let is_plain = aggregation.group_expr().is_empty()
-        && !columns.is_empty()
+        && !schema.fields().is_empty()
         && aggregation.limit_options().is_none()
         && aggregation.filter_expr().iter().all(Option::is_none);
     if !is_plain {
         return None;
     }
-    let schema = scan.schema();
-    aggregation.aggr_expr().iter().map(|aggregate| figure(aggregate, input, &schema)).collect()
+    let figures = aggregation.aggr_expr().iter().map(|aggregate| figure(aggregate, input, &schema));
+    let figures: Vec<Figure> = figures.collect::<Option<_>>()?;
+    scan.can_total(&wanted(&figures, &schema)).then_some(figures)
+}
+
+/// What figures want of each column of the scan.
+fn wanted(figures: &[Figure], schema: &Schema) -> Vec<Wanted> {
+    let mut wanted = vec![Wanted::default(); schema.fields().len()];
+    for figure in figures {
+        match *figure {
+            Figure::Rows | Figure::Count(_) => {}
+            Figure::Sum(column) | Figure::Average(column) => wanted[column].sum = true,
+            Figure::Least(column) | Figure::Most(column) => wanted[column].extremes = true,
+        }
+    }
+    wanted
 }
 
 fn figure(aggregate: &AggregateFunctionExpr, input: &Input, schema: &Schema) -> Option<Figure> {
@@ -204,14 +218,7 @@ struct ScanTotals {
 impl ScanTotals {
     /// In place of `aggregation`, a first step.
     fn new(aggregation: &AggregateExec, input: Input, figures: Vec<Figure>) -> Self {
-        let mut wanted = vec![Wanted::default(); input.scan.schema().fields().len()];
-        for figure in &figures {
-            match *figure {
-                Figure::Rows | Figure::Count(_) => {}
-                Figure::Sum(column) | Figure::Average(column) => wanted[column].sum = true,
-                Figure::Least(column) | Figure::Most(column) => wanted[column].extremes = true,
-            }
-        }
+        let wanted = wanted(&figures, &input.scan.schema());
         Self {
             input,
             aggregates: aggregation.aggr_expr().to_vec(),

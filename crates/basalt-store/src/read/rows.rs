@@ -46,7 +46,7 @@ pub struct RowRequest {
     /// Columns may come in short form, in the batches that passed: see [`RowDecoder::in_short_form`].
     pub short: bool,
     /// What is to be known of each column, if rows are to be added up: those of row groups that pass as they are do not come
-    /// in batches then, but are in [`RowScan::totals`]. For columns of which all [`Totals::can_have`] holds.
+    /// in batches then, but are in [`RowScan::totals`]. What [`Totals::can_have`] says can be had.
     pub totals: Option<Vec<Wanted>>,
     /// Rows of a batch, about.
     pub batch_rows: usize,
@@ -102,10 +102,7 @@ pub struct RowBatch {
 /// The next part of a scan that is told only while it runs what it reads; `None` if there is nothing more.
 pub(crate) type NextPart = Box<dyn FnMut() -> Result<Option<CellScan>> + Send>;
 
-/// Rows of a scan, some thousands at a time. With a condition a batch may be empty: the scan has looked at a million
-/// rows, and lets its caller do something else.
-///
-/// After an error there are no more batches.
+/// Rows by one scan of all families that are read; see [`super::RowBatches`].
 pub struct RowScan {
     cells: CellScan,
     /// Asked when there are no more cells.
@@ -127,6 +124,8 @@ pub struct RowScan {
     runs: std::vec::IntoIter<CellRun>,
     /// Rows that come after those that wait, which must go first.
     behind: Option<GroupRows>,
+    /// Rows of a vector in which some may pass are handed out with it.
+    by_vectors: bool,
     /// Cells and rows since the caller asked for more.
     looked_at: usize,
     /// All that were looked at before.
@@ -201,11 +200,17 @@ impl RowScan {
             batch_rows: batch_rows.max(1),
             runs: Vec::new().into_iter(),
             behind: None,
+            by_vectors: false,
             looked_at: 0,
             looked_at_before: 0,
             ended: false,
             failed: false,
         }
+    }
+
+    /// The same scan, which leaves out vectors of which no row passes, but no single rows.
+    pub(super) fn by_vectors(self) -> Self {
+        Self { by_vectors: true, ..self }
     }
 
     /// The same scan, which goes on with more parts after its own cells; in whatever order, so it leaves out no first rows.
@@ -360,7 +365,7 @@ impl RowScan {
             let start = *vector * VECTOR + of_vector.start;
             return self.count_group(rows, start..start + begin.rows).map(|()| true);
         }
-        if !all {
+        if !all && !self.by_vectors {
             let bound = self.bound.as_ref().expect("the group has begun");
             let decoder = match &mut self.wide {
                 Some(wide) if self.is_wide => wide,
@@ -503,7 +508,8 @@ impl RowScan {
         self.counters().blocks_skipped.fetch_add(1, Relaxed);
     }
 
-    fn next_batch(&mut self) -> Result<Option<RowBatch>> {
+    /// The next rows, for a caller that counts them in their place.
+    pub(super) fn next_uncounted(&mut self) -> Result<Option<RowBatch>> {
         self.fill()?;
         let rows = self.decoder().rows_ready();
         if rows == 0 && self.ended {
@@ -513,8 +519,14 @@ impl RowScan {
         let batch = self.decoder().finish_batch().map_err(|error| self.explain(error))?;
         let skip = rows.min(usize::try_from(self.skip).unwrap_or(usize::MAX));
         self.skip -= skip as u64;
-        self.counters().rows.fetch_add((rows - skip) as u64, Relaxed);
         Ok(Some(RowBatch { batch: batch.slice(skip, rows - skip), passed }))
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RowBatch>> {
+        let next = self.next_uncounted()?;
+        let rows = next.as_ref().map_or(0, |next| next.batch.num_rows());
+        self.counters().rows.fetch_add(rows as u64, Relaxed);
+        Ok(next)
     }
 
     #[cold]

@@ -46,7 +46,7 @@ impl Selected {
 impl RowDecoder {
     /// Reads what [`Self::push_vector`] or [`Self::add_up`] will need of a row group, neighbouring sections at once.
     pub fn load(&self, block: &ColumnarBlock) -> FileResult<()> {
-        let open = self.columns.iter().enumerate().filter(|(at, _)| !self.is_answered(*at));
+        let open = self.columns.iter().enumerate().filter(|(at, _)| !self.is_known(*at));
         let (mut key, mut columns) = (false, Vec::new());
         for (_, column) in open {
             match &column.place {

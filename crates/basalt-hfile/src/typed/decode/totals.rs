@@ -25,9 +25,9 @@ pub struct Wanted {
 /// A number of a column: integers, the digits of DECIMALs, milliseconds of DATEs and nanoseconds of TIMESTAMPs as integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// Of any type but FLOAT and DOUBLE.
+    /// Of any type but those of floats.
     Integer(i64),
-    /// Of FLOAT and DOUBLE.
+    /// Of FLOAT, DOUBLE and their unsigned forms.
     Float(f64),
 }
 
@@ -63,26 +63,24 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// True if values of the column can be added up as they are stored: numbers, and moments for their extremes. Not those of
-    /// columns with a DEFAULT, which are not all stored.
-    pub fn can_have(table: &TableSchema, column: ColumnRef) -> bool {
+    /// True if what is wanted of the column can be had of its values as they are stored: the number of values of any type, what else there
+    /// is of numbers and moments. Not of columns with a DEFAULT, which are not all stored.
+    pub fn can_have(table: &TableSchema, column: ColumnRef, wanted: Wanted) -> bool {
         use SqlType::*;
         let has_default =
             matches!(column, ColumnRef::Column(index) if table.columns[index].default_value.is_some());
-        let is_number = matches!(
+        let is_number = !matches!(
             table.sql_type(column),
-            TinyInt
-                | SmallInt
-                | Integer
-                | BigInt
-                | Float
-                | Double
-                | Decimal(Some(_))
-                | Date
-                | Time
-                | Timestamp
+            Decimal(None) | Boolean | Char(_) | Varchar(_) | Binary(_) | Varbinary(_) | Array(_)
         );
-        is_number && !has_default
+        (is_number || wanted.is_count()) && !has_default
+    }
+}
+
+impl Wanted {
+    /// True if only the number of values is wanted.
+    fn is_count(self) -> bool {
+        self == Self::default()
     }
 }
 
@@ -112,8 +110,8 @@ impl Total {
 
     fn number(&self, stored: i64) -> Number {
         match self.form {
-            Form::Float(4) => Number::Float(float_32(stored as u32).into()),
-            Form::Float(_) => Number::Float(float_64(stored as u64)),
+            Form::Float(4) | Form::RawFloat(4) => Number::Float(float_32(stored as u32).into()),
+            Form::Float(_) | Form::RawFloat(_) => Number::Float(float_64(stored as u64)),
             _ => Number::Integer(stored),
         }
     }
@@ -153,7 +151,9 @@ impl Total {
         self.count += numbers.len() as u64;
         if self.wanted.sum {
             match self.form {
-                Form::Float(_) => self.float_sum += sum_of_floats(numbers, |number| float_32(number).into()),
+                Form::Float(_) | Form::RawFloat(_) => {
+                    self.float_sum += sum_of_floats(numbers, |number| float_32(number).into());
+                }
                 _ => {
                     self.sum +=
                         i128::from(numbers.iter().map(|&number| i64::from(number as i32)).sum::<i64>())
@@ -173,7 +173,7 @@ impl Total {
         self.count += numbers.len() as u64;
         if self.wanted.sum {
             match self.form {
-                Form::Float(_) => self.float_sum += sum_of_floats(numbers, float_64),
+                Form::Float(_) | Form::RawFloat(_) => self.float_sum += sum_of_floats(numbers, float_64),
                 _ => self.sum += sum_of_wide(numbers),
             }
         }
@@ -210,7 +210,7 @@ fn sum_of_wide(numbers: &[u64]) -> i128 {
 }
 
 impl RowDecoder {
-    /// From now on [`Self::add_up`] is of use: `wanted` of each column, for all of which [`Totals::can_have`] must hold.
+    /// From now on [`Self::add_up`] is of use: `wanted` of each column, of which [`Totals::can_have`] must hold.
     pub fn set_totals(&mut self, table: &TableSchema, projection: &[ColumnRef], wanted: &[Wanted]) {
         let columns = projection.iter().zip(wanted);
         let columns = columns.map(|(&column, &wanted)| Total::new(table.sql_type(column), wanted)).collect();
@@ -222,9 +222,11 @@ impl RowDecoder {
         self.totals.as_ref()
     }
 
-    /// True if the head of the row group in hand has told all that is wanted of a column.
-    pub(super) fn is_answered(&self, column: usize) -> bool {
-        self.totals.as_ref().is_some_and(|totals| totals.columns[column].is_answered)
+    /// True if rows are added up and no value of a column is looked at for that: the head of the row group in hand has told all, or values
+    /// are only counted.
+    pub(super) fn is_known(&self, column: usize) -> bool {
+        let of_column = self.totals.as_ref().map(|totals| &totals.columns[column]);
+        of_column.is_some_and(|total| total.is_answered || total.wanted.is_count())
     }
 
     /// The next row group begins.
@@ -275,6 +277,10 @@ impl RowDecoder {
             if all && block.facts_of_vector(stored, vector)?.is_some_and(|facts| total.answer(&facts)) {
                 continue;
             }
+            if total.wanted.is_count() {
+                total.count += block.rows_with_value(stored, vector)?.and(*rows).count() as u64;
+                continue;
+            }
             let values = held.vector(block, stored, vector)?;
             match (&values.values, all) {
                 (VectorValues::Narrow(numbers), true) => total.add_narrow(numbers),
@@ -301,14 +307,15 @@ impl RowDecoder {
 impl Totals {
     /// True if all columns of the row group in hand are stored as they are added up.
     fn fits(&mut self, columns: &[Column], block: &ColumnarBlock) -> bool {
+        let is_as_wanted =
+            |total: &Total, stored| total.wanted.is_count() || block.form_of(stored) == total.form;
         *self.fits.get_or_insert_with(|| {
             columns.iter().zip(&self.columns).all(|(column, total)| match &column.place {
                 Place::Key(place) => {
-                    place.is_part_of(block.key_parts())
-                        && block.form_of(Stored::Part(place.index)) == total.form
+                    place.is_part_of(block.key_parts()) && is_as_wanted(total, Stored::Part(place.index))
                 }
                 Place::Cell(_) => match stored(column, block) {
-                    Some(stored) => block.form_of(stored) == total.form,
+                    Some(stored) => is_as_wanted(total, stored),
                     None => true,
                 },
             })

@@ -69,14 +69,14 @@ fn agree(a: Expected, b: Expected) -> bool {
     a.count == b.count && a.sum == b.sum && extremes(a) == extremes(b) && (close || is_lost)
 }
 
-/// Columns that can be added up and need no other family.
-fn numbers_of(schema: &TableSchema) -> Vec<ColumnRef> {
+/// Columns of which this can be had, and which need no other family.
+fn columns_of(schema: &TableSchema, wanted: Wanted) -> Vec<ColumnRef> {
     let of_family = |column: &ColumnRef| match column {
         ColumnRef::Key(_) => true,
         ColumnRef::Column(index) => schema.columns[*index].family == schema.empty_family,
     };
     let columns = schema.declared_order().iter().copied();
-    columns.filter(|column| of_family(column) && Totals::can_have(schema, *column)).collect()
+    columns.filter(|column| of_family(column) && Totals::can_have(schema, *column, wanted)).collect()
 }
 
 proptest! {
@@ -89,15 +89,15 @@ proptest! {
         block_rows in 1u32..14,
         chosen in any::<u16>(),
         at_once in any::<bool>(),
-        with_sums in any::<bool>(),
+        wanted in 0..3,
     ) {
         let (_, cells) = stored_rows(&rows);
         let reader = file(&rows, &cells, typed, block_rows);
-        let columns = numbers_of(&rows.schema);
-        let wanted = vec![Wanted { sum: with_sums, extremes: true }; columns.len()];
+        let wanted = Wanted { sum: wanted == 2, extremes: wanted >= 1 };
+        let columns = columns_of(&rows.schema, wanted);
         let mut plain = RowDecoder::of_columns(&rows.schema, &columns);
         let mut totals = RowDecoder::of_columns(&rows.schema, &columns);
-        totals.set_totals(&rows.schema, &columns, &wanted);
+        totals.set_totals(&rows.schema, &columns, &vec![wanted; columns.len()]);
         let mut sound = true;
         for index in 0..reader.block_count().unwrap() {
             let opened = reader.open_block(index).unwrap();
@@ -121,8 +121,14 @@ proptest! {
             let totals = totals.totals().unwrap();
             prop_assert_eq!(all.num_rows() as u64, totals.rows + rest.num_rows() as u64);
             for (column, total) in totals.columns.iter().enumerate() {
-                let (mut all, rest) = (expected(all.column(column)), expected(rest.column(column)));
-                if !with_sums {
+                let (all, rest) = (all.column(column), rest.column(column));
+                if !wanted.extremes {
+                    let there = |array: &ArrayRef| (array.len() - array.null_count()) as u64;
+                    prop_assert_eq!(there(all), total.count + there(rest));
+                    continue;
+                }
+                let (mut all, rest) = (expected(all), expected(rest));
+                if !wanted.sum {
                     (all.sum, all.float_sum) = (0, 0.0);
                 }
                 // What was added up and what was not, one after the other.
@@ -139,7 +145,7 @@ proptest! {
 #[test]
 fn numbers_of_many_vectors_are_added_up_and_none_is_pushed() {
     let (schema, reader) = repetitive();
-    let columns = numbers_of(&schema);
+    let columns = columns_of(&schema, ALL);
     assert_eq!(columns.len(), 2, "K and PRICE");
     for wanted in [ALL, Wanted { sum: true, extremes: false }, Wanted { sum: false, extremes: true }] {
         let mut plain = RowDecoder::of_columns(&schema, &columns);

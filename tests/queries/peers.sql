@@ -1,4 +1,4 @@
--- What is asked of Phoenix and of Basalt by tests/reference/phoenix.py, word for word the same: LINEITEM and ORDERS of TPC-H, and a table of
+-- What is asked of Phoenix, DuckDB and Basalt by tests/reference/peers.py, word for word the same: LINEITEM and ORDERS of TPC-H, and a table of
 -- a key and two random floats.
 --
 -- Every statement has a head as in main-job.sql; run: rows (the first rows of the answer must be the same) or count (as many rows).
