@@ -9,6 +9,7 @@ pub(crate) fn of_store(error: Error) -> Exception {
     let class = match &error {
         Error::NoSuchFamily { .. } => exception::NO_SUCH_FAMILY,
         Error::NoSuchTable { .. } => exception::TABLE_NOT_FOUND,
+        Error::TableDisabled { .. } => exception::TABLE_NOT_ENABLED,
         Error::TableExists { .. } => exception::TABLE_EXISTS,
         Error::NoSuchNamespace { .. } => exception::NAMESPACE_NOT_FOUND,
         Error::NamespaceExists { .. } => exception::NAMESPACE_EXISTS,

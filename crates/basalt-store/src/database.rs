@@ -140,7 +140,7 @@ impl Database {
         version.names.values().map(|id| (*id, Arc::clone(&version.tables[id].descriptor))).collect()
     }
 
-    /// False if ports do not serve the table; see [`Database::set_table_enabled`].
+    /// False if the table takes no reads and writes; see [`Database::set_table_enabled`].
     pub fn is_table_enabled(&self, id: TableId) -> Result<bool> {
         Ok(!self.shared().version().table(id)?.disabled)
     }

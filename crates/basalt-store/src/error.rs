@@ -106,6 +106,12 @@ pub enum Error {
         /// Name or `table 17` when only the id is known.
         name: String,
     },
+    /// The table was disabled.
+    #[error("table {name} is disabled; it takes no reads and writes until it is enabled again")]
+    TableDisabled {
+        /// Name.
+        name: String,
+    },
     /// A table of this name exists.
     #[error("table {name} exists already")]
     TableExists {

@@ -30,7 +30,7 @@ pub(crate) struct Version {
 pub(crate) struct TableVersion {
     pub(crate) id: TableId,
     pub(crate) descriptor: Arc<TableDescriptor>,
-    /// Ports serve no reads and writes of it.
+    /// It takes no reads and writes.
     pub(crate) disabled: bool,
     pub(crate) regions: Vec<Arc<RegionVersion>>,
 }
@@ -54,6 +54,15 @@ pub(crate) struct RegionVersion {
 impl Version {
     pub(crate) fn table(&self, id: TableId) -> Result<&Arc<TableVersion>> {
         self.tables.get(&id).ok_or_else(|| Error::NoSuchTable { name: format!("with id {}", id.0) })
+    }
+
+    /// A table that takes reads and writes.
+    pub(crate) fn enabled_table(&self, id: TableId) -> Result<&Arc<TableVersion>> {
+        let table = self.table(id)?;
+        if table.disabled {
+            return Err(Error::TableDisabled { name: table.descriptor.name.to_string() });
+        }
+        Ok(table)
     }
 
     pub(crate) fn table_named(&self, name: &TableName) -> Result<&Arc<TableVersion>> {

@@ -112,7 +112,17 @@ fn regions_and_disabled_tables_are_found_again_after_a_restart() {
     assert!(!db.is_table_enabled(id).unwrap());
     let ids = |regions: &[RegionStats]| regions.iter().map(|region| region.id).collect::<Vec<_>>();
     assert_eq!(ids(&db.regions(id).unwrap()), ids(&before));
-    assert_eq!(db.open_table(&name).unwrap().scan(&Scan::new()).unwrap().count(), 1);
+    let table = db.open_table(&name).unwrap();
+    let refused = [table.scan(&Scan::new()).err(), table.put(Put::new("m").add("f", "q", "w")).err()];
+    for error in refused {
+        assert_eq!(
+            error.unwrap().to_string(),
+            "table t is disabled; it takes no reads and writes until it is enabled again"
+        );
+    }
+    db.set_table_enabled(id, true).unwrap();
+    assert_eq!(table.scan(&Scan::new()).unwrap().count(), 1);
+    db.set_table_enabled(id, false).unwrap();
     let empty = db.truncate_table(&name, true).unwrap();
     db.close().unwrap();
 
@@ -122,5 +132,6 @@ fn regions_and_disabled_tables_are_found_again_after_a_restart() {
     let after = db.regions(empty).unwrap();
     assert_eq!(after.len(), 3);
     assert!(ids(&after).iter().all(|region| !ids(&before).contains(region)));
+    db.set_table_enabled(empty, true).unwrap();
     assert_eq!(db.open_table(&name).unwrap().scan(&Scan::new()).unwrap().count(), 0);
 }

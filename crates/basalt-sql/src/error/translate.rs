@@ -36,6 +36,7 @@ pub(super) fn store(error: basalt_store::Error) -> SqlError {
         Store::TableExists { .. } => SqlError::coded(code::TABLE_EXISTS, text),
         Store::ReadOnly
         | Store::UnkeptIndex { .. }
+        | Store::TableDisabled { .. }
         | Store::NoSuchFamily { .. }
         | Store::Invalid(_)
         | Store::Mutation(_) => SqlError::statement(text),

@@ -39,7 +39,7 @@ impl Database {
     /// order; sorted ones are written as they come.
     pub fn ingest(&self, table: TableId) -> Result<Ingest> {
         let version = self.shared().version();
-        refuse_index(&version.table(table)?.descriptor)?;
+        refuse_index(&version.enabled_table(table)?.descriptor)?;
         self.shared().outdate_indexes(&version, table)?;
         self.begin_ingest(table, None)
     }

@@ -85,7 +85,7 @@ impl Database {
         Ok(id)
     }
 
-    /// Lets ports serve a table again, or no longer. Programs that embed the database are not concerned.
+    /// Lets a table take reads and writes again, or no longer: they fail with [`Error::TableDisabled`]. Snapshots that were taken before go on showing it.
     pub fn set_table_enabled(&self, id: TableId, enabled: bool) -> Result<()> {
         let shared = self.shared();
         shared.check_writable()?;

@@ -194,7 +194,7 @@ impl Shared {
         let mut max = self.options.cell_bytes_max;
         for (id, row) in batch.iter() {
             if table.is_none_or(|table| table.id != id) {
-                let descriptor = &table.insert(version.table(id)?).descriptor;
+                let descriptor = &table.insert(version.enabled_table(id)?).descriptor;
                 refuse_index(descriptor)?;
                 max = descriptor.cell_bytes_max().unwrap_or(self.options.cell_bytes_max);
             }

@@ -36,7 +36,7 @@ impl View<'_> {
         let mut row = Row::default();
         let access = Access::new(self.shared);
         self.look_up(
-            self.version.table(table)?,
+            self.version.enabled_table(table)?,
             (get.row(), &get.options),
             &access,
             Known::Nothing,
@@ -139,7 +139,7 @@ impl View<'_> {
 
     /// Sets a scan up. Nothing is read yet.
     pub(crate) fn scan(&self, table: TableId, scan: &Scan) -> Result<Rows> {
-        let table = self.version.table(table)?;
+        let table = self.version.enabled_table(table)?;
         check_scan(table, scan)?;
         let how = How {
             reversed: scan.reversed,
@@ -252,7 +252,7 @@ const TOGETHER: usize = 16;
 
 impl<'a> Lookups<'a> {
     pub(crate) fn new(view: View<'a>, table: TableId) -> Result<Self> {
-        let table = view.version.table(table)?;
+        let table = view.version.enabled_table(table)?;
         let access = Access::new(view.shared);
         Ok(Self { view, table, access, trail: point::Trail::default(), row: Row::default() })
     }

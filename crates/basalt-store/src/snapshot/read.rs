@@ -31,7 +31,7 @@ pub(crate) fn scan(
     options: &ScanOptions,
     seq: Seq,
 ) -> Result<CellScan> {
-    let table = version.table(table)?;
+    let table = version.enabled_table(table)?;
     let ranges = check_ranges(&options.ranges)?;
     let families = wanted_families(table, options.families.as_deref())?;
     let now_ms = shared.env.now_ms();
@@ -53,7 +53,7 @@ pub(crate) fn row(
     row: &[u8],
     seq: Seq,
 ) -> Result<Vec<CellRun>> {
-    let table = version.table(table)?;
+    let table = version.enabled_table(table)?;
     let region = table.region_of(row);
     let now_ms = shared.env.now_ms();
     let input = |family: &FamilyDescriptor| family_input(region, family, reading(family, 1, now_ms), seq);
@@ -70,7 +70,7 @@ pub(crate) fn rows(
     rows: &[&[u8]],
     seq: Seq,
 ) -> Result<Vec<Vec<CellRun>>> {
-    let table = version.table(table)?;
+    let table = version.enabled_table(table)?;
     let now_ms = shared.env.now_ms();
     let families: Vec<_> = table.descriptor.families.iter().collect();
     let access = access(shared, keep_of(&families, Keep::Decoded));

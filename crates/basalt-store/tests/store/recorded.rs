@@ -11,11 +11,19 @@ use basalt_store::{Database, Durability, OpenOptions, Result};
 use crate::support::*;
 
 /// What is there of a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct TableState {
     families: Vec<String>,
     enabled: bool,
     rows: Rows,
+}
+
+/// As far as a database shows it: not the rows of a disabled table.
+impl PartialEq for TableState {
+    fn eq(&self, other: &Self) -> bool {
+        let same_rows = !self.enabled || self.rows == other.rows;
+        self.families == other.families && self.enabled == other.enabled && same_rows
+    }
 }
 
 /// Everything that a database shows.
@@ -87,6 +95,7 @@ pub(crate) const STEPS: &[Step] = &[
     Step::Increment("A", "count", "f:n"),
     Step::Enable("B", false),
     Step::Rename("B", "C"),
+    Step::Enable("C", true),
     Step::WriteAsync(&[("A", "r8", "f:x", "9"), ("C", "r8", "f:x", "9")]),
     Step::SyncLog,
     Step::Flush,
@@ -107,7 +116,9 @@ impl Step {
     pub(crate) fn applies(&self, state: &State) -> bool {
         let column = |cell: &Cell| {
             let family = cell.2.split_once(':').unwrap().0;
-            state.get(cell.0).is_some_and(|table| table.families.iter().any(|known| known == family))
+            state.get(cell.0).is_some_and(|table| {
+                table.enabled && table.families.iter().any(|known| known == family)
+            })
         };
         match self {
             Self::Create(name, _) => !state.contains_key(*name),
@@ -290,7 +301,8 @@ pub(crate) fn shown(db: &Database) -> Result<State> {
     let mut state = State::new();
     for (id, descriptor) in db.tables() {
         let families = descriptor.families.iter().map(|family| family.name.clone()).collect();
-        let (enabled, rows) = (db.is_table_enabled(id)?, rows(&snapshot, id)?);
+        let enabled = db.is_table_enabled(id)?;
+        let rows = if enabled { rows(&snapshot, id)? } else { Rows::new() };
         state.insert(descriptor.name.name.clone(), TableState { families, enabled, rows });
     }
     Ok(state)

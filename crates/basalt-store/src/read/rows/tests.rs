@@ -12,6 +12,7 @@ use basalt_model::table::DeleteRule;
 use basalt_model::{FamilyDescriptor, KeyRange, SqlType, TableDescriptor, TableId, TableName, WriteBatch};
 
 use super::*;
+use crate::read::row_batches::RowBatches;
 use crate::read::testing::memory_env;
 use crate::{Database, Durability, OpenOptions};
 
@@ -71,7 +72,7 @@ impl Bench {
         self.database.write(out, Durability::Sync).expect("memory does not fail");
     }
 
-    fn rows(&self, columns: &[&str], ranges: Vec<KeyRange>) -> RowScan {
+    fn rows(&self, columns: &[&str], ranges: Vec<KeyRange>) -> RowBatches {
         let columns: Vec<ColumnRef> =
             columns.iter().map(|name| self.schema.find(None, name).expect("it is there")).collect();
         let snapshot = self.database.snapshot();
@@ -84,7 +85,7 @@ impl Bench {
     }
 }
 
-fn together(scan: RowScan) -> RecordBatch {
+fn together(scan: RowBatches) -> RecordBatch {
     let batches = scan.map(|batch| batch.map(|batch| batch.batch));
     let batches: Vec<RecordBatch> = batches.collect::<Result<_>>().expect("the rows are sound");
     concat_batches(&batches[0].schema(), &batches).expect("they share their schema")
