@@ -174,7 +174,7 @@ impl RowsApart {
                 ColumnRef::Column(index) => self.schema.columns[index].family == family.name,
             };
             let predicate = stated.as_ref().map(|stated| predicate_of(stated, &is_of));
-            let predicate = predicate.filter(|predicate| needed(predicate));
+            let predicate = predicate.filter(needed);
             let is_needed = predicate.is_some();
             let condition = predicate.map(|predicate| {
                 let predicate = Arc::new(predicate);

@@ -45,8 +45,8 @@ fn verify(storage: &SimStorage, possible: &[State], place: &str, thoroughly: boo
     let db = open_recorded(storage).unwrap_or_else(|error| panic!("{place}: {error}"));
     let found = shown(&db).unwrap_or_else(|error| panic!("{place}: {error}"));
     let state = possible.iter().find(|possible| **possible == found).cloned();
-    let mut state = state
-        .unwrap_or_else(|| panic!("{place}: found {found:#?}\nexpected one of {possible:#?}"));
+    let mut state =
+        state.unwrap_or_else(|| panic!("{place}: found {found:#?}\nexpected one of {possible:#?}"));
     if !thoroughly {
         return;
     }
@@ -177,8 +177,8 @@ impl Failing<'_> {
             let found = self.shown(&db);
             let place = self.place;
             let state = possible.into_iter().find(|possible| *possible == found);
-            let state = state
-                .unwrap_or_else(|| panic!("{place}: {step:?} failed with {error} and left {found:#?}"));
+            let state =
+                state.unwrap_or_else(|| panic!("{place}: {step:?} failed with {error} and left {found:#?}"));
             (self.state, doubt) = (state, Some(after));
         }
         assert_eq!(self.shown(&db), self.state, "{}", self.place);

@@ -116,9 +116,9 @@ impl Step {
     pub(crate) fn applies(&self, state: &State) -> bool {
         let column = |cell: &Cell| {
             let family = cell.2.split_once(':').unwrap().0;
-            state.get(cell.0).is_some_and(|table| {
-                table.enabled && table.families.iter().any(|known| known == family)
-            })
+            state
+                .get(cell.0)
+                .is_some_and(|table| table.enabled && table.families.iter().any(|known| known == family))
         };
         match self {
             Self::Create(name, _) => !state.contains_key(*name),
