@@ -54,7 +54,7 @@ pub(crate) use cases::{LOWER, UPPER};
 pub(crate) use dates::DateArithmetic;
 pub(crate) use division::ExactDivision;
 pub(crate) use escaped::{FROM_ESCAPED, TO_ESCAPED};
-pub(crate) use exact::{cast_of as exact_cast_of, decimals};
+pub(crate) use exact::decimals;
 pub(crate) use instant::{iso, parse_instant};
 pub(crate) use numbers::{PhoenixNumbers, WideCasts};
 pub(crate) use product::RoundedProducts;

@@ -82,12 +82,6 @@ fn plain(values: &ArrayRef, text: &DataType) -> Option<ArrayRef> {
 
 const NAME: &str = "$exact_cast";
 
-/// The value of such a cast.
-pub(crate) fn cast_of(expr: &Expr) -> Option<&Expr> {
-    let Expr::ScalarFunction(call) = expr else { return None };
-    if call.func.name() == NAME { call.args.first() } else { None }
-}
-
 fn double(number: Decimal) -> Option<f64> {
     // Both are exact, so their quotient is the nearest.
     let power = usize::try_from(number.scale).ok().and_then(|scale| POWERS.get(scale));

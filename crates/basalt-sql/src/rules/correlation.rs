@@ -10,13 +10,16 @@
 //!    already.
 //! 3. They take conditions out from below everything. From below the optional side of an outer join, a window function, an OFFSET or totals that are one row, of
 //!    no rows too, a condition may not go: that is refused.
+//! 4. Below totals they take an equality of a column, also one that is cast, and group by the column. Columns of two values that are cast to one are two groups then, of which the outer row
+//!    finds both. Here what is compared, be it a cast or anything else of a row, is a column of its own below the condition ([`computed`]).
 
+mod computed;
 mod lateral;
 mod limits;
 mod peeled;
 mod value;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datafusion::common::alias::AliasGenerator;
@@ -26,11 +29,11 @@ use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, Filter, JoinType, LogicalPlan, Operator, Projection, Subquery, SubqueryAlias,
+    Aggregate, Expr, Filter, JoinType, LogicalPlan, Projection, Subquery, SubqueryAlias,
 };
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use crate::functions::exact_cast_of;
+use computed::{computed_side, computes, is_equality};
 
 /// The beginning of the names that columns get.
 const ASKED: &str = "$asked";
@@ -180,11 +183,11 @@ fn of_subquery(subquery: Subquery, role: Role, aliases: &AliasGenerator) -> Resu
     let plan = limits::numbered(Arc::unwrap_or_clone(plan), aliases)?;
     Place { role, is_top: true, has_totals: false, closed: None }.check(&plan)?;
     // A condition that stands beside a LATERAL subquery may name tables as the subquery does.
-    if role != Role::Lateral && !has_lists(&plan) && has_own_names(&plan) {
+    if role != Role::Lateral && !has_lists(&plan) && has_own_names(&plan) && !computes(&plan) {
         return Ok(Transformed::yes(Subquery { subquery: Arc::new(plan), ..subquery }));
     }
     let columns = plan.schema().columns();
-    let mut made = Names { aliases, has_join: false }.made(plan)?;
+    let mut made = Names { aliases, has_join: false, has_totals: false }.made(plan)?;
     if made.schema().fields().len() != columns.len() {
         let list = columns.into_iter().map(Expr::Column).collect();
         made = LogicalPlan::Projection(Projection::try_new(list, Arc::new(made))?);
@@ -228,18 +231,8 @@ fn has_lists(plan: &LogicalPlan) -> bool {
     })
 }
 
-/// True of what can be asked of a group instead of its rows: whether a column of theirs equals something of the outer row.
-fn is_equality(part: &Expr) -> bool {
-    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = part else { return false };
-    let is_column = |side: &Expr| match side {
-        Expr::Cast(cast) => matches!(*cast.expr, Expr::Column(_)),
-        side => matches!(exact_cast_of(side).unwrap_or(side), Expr::Column(_)),
-    };
-    is_column(left) && !right.any_column_refs() || is_column(right) && !left.any_column_refs()
-}
-
 /// The columns that conditions compare with the outer row.
-fn asked(filter: &Filter) -> BTreeSet<Column> {
+fn asked(filter: &Filter) -> Vec<Column> {
     let parts = split_conjunction(&filter.predicate).into_iter().filter(|part| part.contains_outer());
     parts.flat_map(|part| part.column_refs().into_iter().cloned()).collect()
 }
@@ -339,7 +332,7 @@ impl Place {
             }
             if self.has_totals && !is_equality(part) {
                 return not_impl_err!(
-                    "a condition of a subquery on the outer row, below totals, other than that one of its columns equals something of the outer row"
+                    "a condition of a subquery on the outer row, below totals, other than that something of its rows equals something of the outer row"
                 );
             }
         }
@@ -364,6 +357,8 @@ struct Names<'a> {
     aliases: &'a AliasGenerator,
     /// True below a join.
     has_join: bool,
+    /// True below totals.
+    has_totals: bool,
 }
 
 impl Names<'_> {
@@ -388,7 +383,11 @@ impl Names<'_> {
             }
             LogicalPlan::Subquery(_) => Ok(plan),
             plan => {
-                let inside = Self { has_join: self.has_join || matches!(plan, LogicalPlan::Join(_)), ..self };
+                let inside = Self {
+                    has_join: self.has_join || matches!(plan, LogicalPlan::Join(_)),
+                    has_totals: self.has_totals || computed::is_totals(&plan),
+                    ..self
+                };
                 let plan = plan.map_children(|input| inside.made(input).map(Transformed::yes)).data()?;
                 match plan.recompute_schema()? {
                     LogicalPlan::Filter(filter) if filter.predicate.contains_outer() => {
@@ -415,12 +414,10 @@ impl Names<'_> {
     }
 
     fn condition(self, filter: Filter) -> Result<LogicalPlan> {
-        let asked: BTreeMap<Column, Column> = asked(&filter)
-            .into_iter()
-            .map(|column| (column, Column::new_unqualified(self.aliases.next(ASKED))))
-            .collect();
+        let asked: Vec<(Expr, String)> =
+            self.asked(&filter).into_iter().map(|expr| (expr, self.aliases.next(ASKED))).collect();
         let all = filter.input.schema().columns().into_iter().map(Expr::Column);
-        let named = asked.iter().map(|(column, name)| Expr::Column(column.clone()).alias(&name.name));
+        let named = asked.iter().map(|(expr, name)| expr.clone().alias(name));
         let input = Projection::try_new(all.chain(named).collect(), filter.input)?;
         let part = |part: &Expr| {
             let part = part.clone();
@@ -428,18 +425,38 @@ impl Names<'_> {
                 return Ok(part);
             }
             let renamed = |expr| {
-                Ok(match expr {
-                    Expr::Column(column) => match asked.get(&column) {
-                        Some(name) => Transformed::yes(Expr::Column(name.clone())),
-                        None => Transformed::no(Expr::Column(column)),
-                    },
-                    other => Transformed::no(other),
+                let name = asked.iter().find(|(asked, _)| *asked == expr).map(|(_, name)| name);
+                Ok(match name {
+                    Some(name) => {
+                        let column = Expr::Column(Column::new_unqualified(name));
+                        Transformed::new(column, true, TreeNodeRecursion::Jump)
+                    }
+                    None => Transformed::no(expr),
                 })
             };
-            part.transform_up(renamed).data()
+            part.transform_down(renamed).data()
         };
         let parts = split_conjunction(&filter.predicate).into_iter().map(part).collect::<Result<Vec<_>>>()?;
         let predicate = conjunction(parts).unwrap_or(filter.predicate);
         Ok(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(LogicalPlan::Projection(input)))?))
+    }
+
+    /// What conditions compare with the outer row, each once: columns, and below totals also what is computed of a row.
+    fn asked(self, filter: &Filter) -> Vec<Expr> {
+        let mut asked = vec![];
+        let parts = split_conjunction(&filter.predicate).into_iter().filter(|part| part.contains_outer());
+        for part in parts {
+            let side = computed_side(part, filter.input.schema()).filter(|_| self.has_totals);
+            let exprs = match side {
+                Some(side) => vec![side.clone()],
+                None => part.column_refs().into_iter().cloned().map(Expr::Column).collect(),
+            };
+            for expr in exprs {
+                if !asked.contains(&expr) {
+                    asked.push(expr);
+                }
+            }
+        }
+        asked
     }
 }
