@@ -55,7 +55,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let mut described = Manifest::empty(77);
     let name = TableName::in_default("T");
     let descriptor = TableDescriptor::new(name).family(basalt_model::FamilyDescriptor::new("f"));
-    described.tables.push(TableEntry { id: TableId(1), descriptor, disabled: false });
+    described.tables.push(TableEntry { id: TableId(1), descriptor, disabled: false, building: None });
     described.next_table = 2;
     let json = |manifest: &Manifest| serde_json::to_vec(manifest).expect("a manifest is JSON");
     vec![

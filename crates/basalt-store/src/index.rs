@@ -15,7 +15,8 @@
 //! **Building.** A new index is registered, empty, while no commit is on its way; from then on every write is followed, and a
 //! snapshot of that moment has all rows that were not. They are written as files that read as older than anything that was
 //! followed meanwhile (`Database::build_index`). Until then the index is not read, and not compacted either: a marker
-//! for an index row that is yet to come must stay.
+//! for an index row that is yet to come must stay. It may be built in parts, each of the rows of the table up to some row; the manifest names
+//! that row together with the part's files, and a build that was ended goes on there (`Database::resume_index`).
 //!
 //! **Bulk loads** go around all this. One that ends marks the indexes of its table as outdated, in the same change of the
 //! manifest; they have to be built again, also where a build was under way.

@@ -75,6 +75,23 @@ pub(crate) struct TableEntry {
     /// Ports serve no reads and writes of it.
     #[serde(default)]
     pub(crate) disabled: bool,
+    /// Of an index that is being built: what it has already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) building: Option<BuildEntry>,
+}
+
+/// How far the building of an index has come, for a build that begins where another one ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BuildEntry {
+    /// The index has the rows of its table before this one, as of its registration or later.
+    #[serde(with = "hex")]
+    pub(crate) from: Bytes,
+    /// The last commit before the registration.
+    pub(crate) seq: Seq,
+    /// No write that was followed is older.
+    pub(crate) timestamp: i64,
+    /// Sorted runs of files so far.
+    pub(crate) runs: u64,
 }
 
 /// One region and its files by family, newest first.

@@ -13,7 +13,7 @@ use super::{Database, Ingest, IngestSummary, Shared};
 use crate::error::{Error, Result};
 use crate::index::IndexKeeper;
 use crate::ingest::Ingested;
-use crate::manifest::Manifest;
+use crate::manifest::{BuildEntry, Manifest};
 use crate::new_file::FinishedFile;
 use crate::snapshot::Snapshot;
 use crate::version::{TableVersion, Version};
@@ -21,15 +21,28 @@ use crate::version::{TableVersion, Version};
 /// Sequence numbers that are set aside for the files of a build: more runs than that share the lowest.
 const BUILD_SEQS: u64 = 1024;
 
-/// An index that was registered: empty, being built, and followed from now on.
+/// An index that is being built, and followed since it was registered.
 #[derive(Debug, Clone)]
 pub struct NewIndex {
     /// The index.
     pub id: TableId,
-    /// The rows of its table that it lacks.
+    /// What to build from: the table as of the registration, or later.
     pub snapshot: Snapshot,
+    /// The first row of the table that the index lacks.
+    pub from: Bytes,
+    /// Its rows read as of this commit, the last one before the registration.
+    pub(super) seq: Seq,
     /// No write that it has followed is older.
     pub(super) timestamp: i64,
+}
+
+/// What a load of a build is: all that the index lacks, or the rows before one of its table.
+#[derive(Debug, Clone)]
+pub(super) struct BuildPart {
+    pub(super) seq: Seq,
+    pub(super) timestamp: i64,
+    /// The first row of the table that the index lacks then; `None` if that is none.
+    pub(super) from: Option<Bytes>,
 }
 
 impl Database {
@@ -90,7 +103,24 @@ impl Database {
         Ok(shared.register(manifest.current(), Some(index), born))
     }
 
-    /// Begins to write the rows that an index lacks: those of its snapshot. When the load is finished the index is active.
+    /// The index, to be built on from where an earlier build of it has come; `None` if that is nowhere, see [`Ingest::finish_part`].
+    ///
+    /// It is built from a later snapshot then. A row that no write has changed meanwhile is the same in both. Of one that was changed
+    /// the index has, newer than anything that is built, what followed: all that the row is now, and markers for what it was.
+    pub fn resume_index(&self, index: TableId) -> Result<Option<NewIndex>> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        let descriptor = self.table_by_id(index)?;
+        check_building(&descriptor)?;
+        let manifest = shared.manifest.lock();
+        let entry = manifest.current().tables.iter().find(|table| table.id == index);
+        let Some(building) = entry.and_then(|table| table.building.clone()) else { return Ok(None) };
+        let BuildEntry { from, seq, timestamp, .. } = building;
+        Ok(Some(NewIndex { id: index, snapshot: shared.snapshot(), from, seq, timestamp }))
+    }
+
+    /// Begins to write rows that an index lacks: those of its snapshot. When the load is finished the index is active, unless it is
+    /// a part of a build.
     pub fn build_index(&self, index: &NewIndex) -> Result<Ingest> {
         let descriptor = self.table_by_id(index.id)?;
         check_building(&descriptor)?;
@@ -173,8 +203,13 @@ impl Manifest {
     /// Changes the state of an index.
     pub(super) fn set_index_state(&mut self, index: TableId, state: IndexState) {
         let entries = self.tables.iter_mut().filter(|table| table.id == index);
-        for descriptor in entries.filter_map(|table| table.descriptor.index.as_mut()) {
-            descriptor.state = state;
+        for table in entries {
+            if let Some(descriptor) = &mut table.descriptor.index {
+                descriptor.state = state;
+            }
+            if state != IndexState::Building {
+                table.building = None;
+            }
         }
     }
 
@@ -203,11 +238,12 @@ impl Shared {
         });
         self.commit.publish(&mut sequencer, last, 0);
         let snapshot = self.snapshot();
+        let seq = snapshot.seq();
         drop(sequencer);
         if let Some(table) = gone.and_then(|gone| before.tables.get(&gone)) {
             self.discard(manifest, table);
         }
-        NewIndex { id, snapshot, timestamp }
+        NewIndex { id, snapshot, from: Bytes::new(), seq, timestamp }
     }
 
     /// The indexes of a table that a bulk load leaves behind; an error if one of them had to allow it.
@@ -229,13 +265,14 @@ impl Shared {
         Ok(outdated)
     }
 
-    /// Publishes the files of a build: as old as the snapshot `seq` that was built from, and the index is active.
+    /// Publishes files of a build: as old as the registration of the index. With the last ones the index is active; with others the
+    /// manifest says how far it is.
     pub(super) fn publish_build(
         &self,
         index: TableId,
         dir: &str,
         done: Ingested,
-        seq: Seq,
+        part: BuildPart,
     ) -> Result<IngestSummary> {
         self.check_writable()?;
         let (rows, cells) = (done.rows, done.cells);
@@ -243,11 +280,14 @@ impl Shared {
         let version = self.version();
         let current = version.table(index)?;
         check_building(&current.descriptor)?;
-        // Newest first, as families keep their files; no row is in two of the runs.
-        let runs = done.runs.into_iter().filter(|run| !run.is_empty()).enumerate();
+        let BuildPart { seq, timestamp, from } = part;
+        let runs_before = manifest.current().tables.iter().find(|table| table.id == index);
+        let mut runs = runs_before.and_then(|table| table.building.as_ref()).map_or(0, |entry| entry.runs);
+        // Newest first, as families keep their files; no row is in two of the runs, or it is the same in both.
         let mut files: Vec<(String, FinishedFile)> = Vec::new();
-        for (age, run) in runs {
-            let seq = Seq(seq.0.saturating_sub((age as u64).min(BUILD_SEQS - 1)));
+        for run in done.runs.into_iter().filter(|run| !run.is_empty()) {
+            let seq = Seq(seq.0.saturating_sub(runs.min(BUILD_SEQS - 1)));
+            runs += 1;
             for (family, mut file) in run {
                 let meta = &mut file.meta;
                 (meta.seq_min, meta.seq_max, meta.seq_override) = (seq, seq, Some(seq));
@@ -259,7 +299,14 @@ impl Shared {
         manifest.change(|manifest| {
             self.note_progress(manifest);
             manifest.last_seq = manifest.last_seq.max(seq);
-            manifest.set_index_state(index, IndexState::Active);
+            match &from {
+                Some(from) => {
+                    let entry = BuildEntry { from: from.clone(), seq, timestamp, runs };
+                    let known = manifest.tables.iter_mut().filter(|table| table.id == index);
+                    known.for_each(|table| table.building = Some(entry.clone()));
+                }
+                None => manifest.set_index_state(index, IndexState::Active),
+            }
             for (region, family, meta) in &listed {
                 let entry = manifest.region_mut(*region).expect("regions change under the manifest's lock");
                 entry.families.entry(family.clone()).or_default().push(meta.clone());
@@ -273,7 +320,9 @@ impl Shared {
                     region.files.entry(family.clone()).or_default().push(open);
                 });
             }
-            set_state(version, index, IndexState::Active);
+            if from.is_none() {
+                set_state(version, index, IndexState::Active);
+            }
         });
         let size_bytes = files.iter().map(|(_, file)| file.meta.size_bytes).sum();
         self.metrics.ingested_bytes.fetch_add(size_bytes, Relaxed);

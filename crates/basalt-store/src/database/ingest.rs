@@ -12,8 +12,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::columnar::ColumnBatch;
 use basalt_model::{IndexState, Seq, TableId, WriteBatch};
+use bytes::Bytes;
 
-use super::indexes::{NewIndex, set_state};
+use super::indexes::{BuildPart, NewIndex, set_state};
 use super::write::refuse_index;
 use super::{Database, Shared};
 use crate::compact::FILE_BYTES_MAX;
@@ -78,7 +79,7 @@ impl Database {
             shared: Arc::clone(shared),
             table,
             dir: Arc::clone(dir),
-            build: build.map(|build| build.snapshot.seq()),
+            build: build.map(|build| BuildPart { seq: build.seq, timestamp: build.timestamp, from: None }),
             writer,
             _memory: memory,
         })
@@ -91,8 +92,8 @@ pub struct Ingest {
     table: TableId,
     /// Where the files lie, whichever regions they are of.
     dir: Arc<str>,
-    /// For the rows of an index: the commit as of which it has them.
-    build: Option<Seq>,
+    /// For the rows of an index.
+    build: Option<BuildPart>,
     writer: IngestWriter,
     /// For rows that wait to be sorted.
     _memory: WorkingMemory,
@@ -131,9 +132,21 @@ impl Ingest {
         let timestamp = self.writer.timestamp();
         let done = self.writer.finish()?;
         match self.build {
-            Some(seq) => self.shared.publish_build(self.table, &self.dir, done, seq),
+            Some(build) => self.shared.publish_build(self.table, &self.dir, done, build),
             None => self.shared.publish_ingest(self.table, &self.dir, done, timestamp),
         }
+    }
+}
+
+impl Ingest {
+    /// As [`Ingest::finish`] for an index, of which this was a part: it has the rows of its table before `from` now, and
+    /// [`Database::resume_index`] goes on there.
+    pub fn finish_part(mut self, from: Bytes) -> Result<IngestSummary> {
+        match &mut self.build {
+            Some(build) => build.from = Some(from),
+            None => return Err(Error::Invalid("only an index is built in parts".to_owned())),
+        }
+        self.finish()
     }
 }
 

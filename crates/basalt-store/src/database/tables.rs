@@ -224,7 +224,7 @@ impl NewTable {
     }
 
     pub(super) fn into_version(self, shared: &Shared) -> TableVersion {
-        let TableEntry { id, descriptor, disabled } = self.entry;
+        let TableEntry { id, descriptor, disabled, building: _ } = self.entry;
         let name: Arc<str> = descriptor.name.to_string().into();
         let region = |entry: &RegionEntry| Arc::new(shared.open_region(entry, &name));
         let regions = self.regions.iter().map(region).collect();
@@ -250,7 +250,7 @@ impl Shared {
             families: BTreeMap::new(),
         };
         let regions = (0..).zip(ranges).map(region).collect();
-        NewTable { entry: TableEntry { id: table, descriptor, disabled: false }, regions }
+        NewTable { entry: TableEntry { id: table, descriptor, disabled: false, building: None }, regions }
     }
 
     /// Takes tables out of the version, and puts others in their place. The manifest in force says so already.

@@ -24,7 +24,7 @@ fn manifest(regions: Vec<RegionEntry>) -> Manifest {
     };
     let mut manifest = Manifest::empty(1);
     (manifest.next_table, manifest.next_region) = (2, 10);
-    manifest.tables.push(TableEntry { id: TableId(1), descriptor, disabled: false });
+    manifest.tables.push(TableEntry { id: TableId(1), descriptor, disabled: false, building: None });
     manifest.regions = regions;
     manifest
 }

@@ -15,8 +15,9 @@ use basalt_model::{
 };
 use basalt_store::env::sim::SimStorage;
 use basalt_store::{
-    Database, Durability, Error, IndexChange, IndexKeeper, NewIndex, Result, ScanOptions, Snapshot,
+    Database, Durability, Error, IndexChange, IndexKeeper, Ingest, NewIndex, Result, ScanOptions, Snapshot,
 };
+use bytes::Bytes;
 
 use crate::support::*;
 
@@ -105,16 +106,45 @@ fn keep(db: &Database) {
     db.keep_index(TableName::in_default("U"), Arc::new(ByValue { unique: true }));
 }
 
-/// Fills an index from the snapshot of its registration.
+/// Fills an index from the snapshot of its registration, or a later one.
 fn build(db: &Database, index: &NewIndex) {
+    load(db, index, None).finish().unwrap();
+}
+
+/// The load of what an index lacks of the rows before `to`.
+fn load(db: &Database, index: &NewIndex, to: Option<&[u8]>) -> Ingest {
     let base = db.table_by_id(index.id).unwrap().index.as_ref().unwrap().base;
     let mut load = db.build_index(index).unwrap();
-    for (row, columns) in rows(&index.snapshot, base).unwrap() {
-        let Some((row, columns)) = entry_of(&row, &columns) else { continue };
+    let wanted = |row: &str| row.as_bytes() >= &index.from[..] && to.is_none_or(|to| row.as_bytes() < to);
+    for (row, columns) in rows(&index.snapshot, base).unwrap().iter().filter(|(row, _)| wanted(row)) {
+        let Some((row, columns)) = entry_of(row, columns) else { continue };
         let columns: Vec<_> = columns.iter().map(|(name, value)| (&name[..], &value[..])).collect();
         load.add(one(index.id, &row, &columns)).unwrap();
     }
-    load.finish().unwrap();
+    load
+}
+
+/// Builds a part of an index, and says what is left: of the same snapshot, or of a later one.
+fn build_part(db: &Database, mut index: NewIndex, dice: &mut Dice) -> NewIndex {
+    let to = Bytes::from(format!("row{}", dice.roll(8)));
+    if to <= index.from {
+        return index;
+    }
+    load(db, &index, Some(&to)).finish_part(to.clone()).unwrap();
+    if dice.roll(2) == 0 {
+        return db.resume_index(index.id).unwrap().expect("a part is there");
+    }
+    index.from = to;
+    index
+}
+
+/// The index that is being built, if a part of it is there.
+fn unfinished(db: &Database, table: TableId) -> Option<NewIndex> {
+    let (id, descriptor) = db.indexes(table).into_iter().next()?;
+    match descriptor.index.as_ref().unwrap().state {
+        IndexState::Building => db.resume_index(id).unwrap(),
+        _ => None,
+    }
 }
 
 fn check(snapshot: &Snapshot, base: TableId, what: &str) {
@@ -162,7 +192,8 @@ fn changes(dice: &mut Dice, table: TableId) -> WriteBatch {
     batch
 }
 
-fn run(seed: u64) {
+/// With `parts`, indexes are built in some.
+fn run(seed: u64, parts: bool) {
     let mut storage = SimStorage::new(seed);
     let mut dice = Dice(seed | 1);
     let clock = UnevenClock::new(seed);
@@ -186,9 +217,14 @@ fn run(seed: u64) {
             }
             2 if begun.is_none() => begun = Some(db.restart_index(db.indexes(table)[0].0).unwrap()),
             2 | 3 => {
-                if let Some(index) = begun.take() {
-                    build(&db, &index);
-                }
+                begun = match begun.take() {
+                    Some(index) if parts && dice.roll(3) > 0 => Some(build_part(&db, index, &mut dice)),
+                    Some(index) => {
+                        build(&db, &index);
+                        None
+                    }
+                    None => None,
+                };
             }
             4 => {
                 let mut load = db.ingest(table).unwrap();
@@ -210,6 +246,9 @@ fn run(seed: u64) {
                 }
                 db = open(&storage);
                 keep(&db);
+                if parts {
+                    begun = unfinished(&db, table);
+                }
             }
             6 => seen.push((db.snapshot(), table)),
             7 if dice.roll(4) == 0 => {
@@ -228,7 +267,12 @@ fn run(seed: u64) {
 #[test]
 fn an_index_follows_random_writes() {
     // Seed 443 once saw a compaction change what was deleted version by version.
-    (1..100).chain([443]).for_each(run);
+    (1..100).chain([443]).for_each(|seed| run(seed, false));
+}
+
+#[test]
+fn an_index_that_is_built_in_parts_follows_random_writes() {
+    (1..300).for_each(|seed| run(seed, true));
 }
 
 #[test]
