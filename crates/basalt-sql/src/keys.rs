@@ -78,6 +78,11 @@ pub(crate) fn access(schema: &TableSchema, filters: &[Expr]) -> KeyAccess {
     composed.into_access()
 }
 
+/// Of how many key columns, counted from the first, the conjunction of `filters` leaves one value each.
+pub(crate) fn fixed_columns(schema: &TableSchema, filters: &[Expr]) -> usize {
+    extract::fixed_columns(schema, filters)
+}
+
 /// True if the conjunction of `filters` leaves single values for the first `columns` key columns.
 pub(crate) fn fixes_values(schema: &TableSchema, filters: &[Expr], columns: usize) -> bool {
     extract::fixed_columns(schema, filters) >= columns

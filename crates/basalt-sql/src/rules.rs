@@ -10,6 +10,7 @@ mod dependencies;
 mod distinct_totals;
 mod empty_branches;
 mod gate;
+mod index_orders;
 mod null_joins;
 mod outer_types;
 mod product_types;
@@ -43,6 +44,7 @@ use dependencies::Forget;
 use distinct_totals::DistinctTotals;
 use empty_branches::EmptyBranches;
 use gate::gated;
+use index_orders::IndexOrders;
 use null_joins::NullJoins;
 pub(crate) use outer_types::OuterTypes;
 use product_types::ProductTypes;
@@ -74,6 +76,7 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         }
     }
     rules.push(Arc::new(SortableKeys));
+    rules.push(Arc::new(IndexOrders));
     rules
 }
 

@@ -20,6 +20,7 @@ mod join_keys;
 mod late;
 mod lookup;
 mod offset;
+mod order;
 mod partition;
 mod predicate;
 mod reader;
@@ -61,12 +62,13 @@ use filter::Filter;
 pub(crate) use join_keys::JoinKeysInScan;
 pub(crate) use late::ColumnsLate;
 pub(crate) use offset::OffsetInScan;
+pub(crate) use order::{WantedColumn, WantedOrder};
 pub(crate) use shared::ScansShareWork;
 pub(crate) use totals::TotalsInScan;
 pub(crate) use whole::whole_reads;
 
 /// A table at one snapshot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct BasaltTable {
     pub(crate) id: TableId,
     pub(crate) descriptor: Arc<TableDescriptor>,
@@ -80,8 +82,10 @@ pub(crate) struct BasaltTable {
     rows_exact: Option<u64>,
     facts: Arc<TableFacts>,
     progress: Arc<Progress>,
-    indexes: Vec<Usable>,
+    indexes: Arc<Vec<Usable>>,
     hints: IndexHints,
+    /// The order that the query wants, where an index may have it.
+    order: Option<WantedOrder>,
 }
 
 impl BasaltTable {
@@ -97,7 +101,7 @@ impl BasaltTable {
         let rows_estimate = database.stats(id).map_or(0, |stats| stats.rows_estimate);
         // What cannot be told now will be said by the scan.
         let rows_exact = snapshot.row_count(id).ok().flatten();
-        let (indexes, hints) = (vec![], IndexHints::default());
+        let (indexes, hints) = (Arc::default(), IndexHints::default());
         let rows = rows_exact.unwrap_or(rows_estimate);
         let facts = Arc::new(TableFacts::new(snapshot.clone(), id, Arc::clone(&descriptor), rows));
         Some(Self {
@@ -113,25 +117,19 @@ impl BasaltTable {
             progress,
             indexes,
             hints,
+            order: None,
         })
     }
 
     /// The same table, which may be read through these indexes.
     pub(crate) fn with_indexes(&self, indexes: Vec<Usable>, hints: &IndexHints) -> Self {
-        Self {
-            id: self.id,
-            descriptor: Arc::clone(&self.descriptor),
-            rules: self.rules.clone(),
-            schema: Arc::clone(&self.schema),
-            snapshot: self.snapshot.clone(),
-            as_of_ms: self.as_of_ms,
-            rows_estimate: self.rows_estimate,
-            rows_exact: self.rows_exact,
-            facts: Arc::clone(&self.facts),
-            progress: Arc::clone(&self.progress),
-            indexes,
-            hints: hints.clone(),
-        }
+        Self { indexes: Arc::new(indexes), hints: hints.clone(), ..self.clone() }
+    }
+
+    /// The same table for a query that wants its rows in an order; `None` where that changes nothing.
+    pub(crate) fn in_order(&self, order: WantedOrder) -> Option<Self> {
+        let changes = !self.indexes.is_empty() && self.order.as_ref() != Some(&order);
+        changes.then(|| Self { order: Some(order), ..self.clone() })
     }
 
     /// The same table as it was at a moment, in milliseconds since 1970.

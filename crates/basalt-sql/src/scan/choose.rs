@@ -8,13 +8,16 @@
 //! | table | rows that its key ranges leave |
 //! | index that has all columns asked for | rows that its key ranges leave |
 //! | index, then the table's rows by key | [`LOOK_UP_COST`] for each row that its key ranges leave |
+//! | any of these, where its rows must be sorted | the same number of rows on top, unless a limit leaves few |
 //!
 //! How many rows ranges leave is the share of bytes that the block index says, and not more than [`EQUAL_SHARE`] where a
-//! condition says what an indexed value is. An index is of use only if its key is restricted, or a hint names it.
+//! condition says what an indexed value is. A way that has the wanted order reads no more rows than are wanted, if there is no
+//! condition. An index is of use only if its key is restricted, if it has the wanted order, if it has all columns asked for and is
+//! [`SMALL_SHARE`] times smaller than the table, or if a hint names it.
 
 use std::sync::Arc;
 
-use basalt_model::ColumnRef;
+use basalt_model::{ColumnRef, FamilyDescriptor, KeyRange};
 use datafusion::catalog::Session;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
@@ -22,6 +25,7 @@ use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::lookup::IndexLookup;
+use super::order::WantedOrder;
 use super::{BasaltTable, index_only::IndexOnlyScan};
 use crate::error::SqlError;
 use crate::index::{Usable, unqualified};
@@ -31,6 +35,10 @@ use crate::keys::{self, Access, KeyAccess};
 const LOOK_UP_COST: u64 = 100;
 /// Of so many rows one is expected to have a given value.
 const EQUAL_SHARE: u64 = 200;
+/// An index that is so many times smaller than its table is read in its place. By column a table is read as an index is.
+const SMALL_SHARE: u64 = 4;
+/// Tables below this are read as they are.
+const TABLE_BYTES_MIN: u64 = 1 << 20;
 
 /// What was chosen.
 pub(super) enum Chosen {
@@ -48,6 +56,10 @@ struct Candidate<'a> {
     /// Nothing restricts its key.
     is_full: bool,
     covers: bool,
+    /// It has the order that is wanted.
+    in_order: bool,
+    /// It has all columns and is much smaller than the table.
+    is_small: bool,
     rows: u64,
     cost: u64,
 }
@@ -73,7 +85,7 @@ impl Wish<'_> {
         let filters: Vec<Expr> =
             self.filters.iter().cloned().flat_map(split_conjunction_owned).map(unqualified).collect();
         let (mut candidates, mut reasons) = (vec![], vec![]);
-        for index in indexes {
+        for index in indexes.iter() {
             match self.candidate(index, &filters) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(reason) => reasons.push(format!("{}: {reason}", index.name())),
@@ -83,9 +95,9 @@ impl Wish<'_> {
         let named = |name: &str| candidates.iter().position(|candidate| candidate.index.name() == name);
         let hinted = preferred.find_map(named);
         let own = self.table.access(self.filters);
-        let own_cost = rows_in(self.table, &own);
+        let own_cost = self.own_cost(&own);
         let best = hinted.or_else(|| {
-            let useful = |(_, candidate): &(usize, &Candidate<'_>)| candidate.is_restricted();
+            let useful = |(_, candidate): &(usize, &Candidate<'_>)| candidate.is_useful();
             let cheapest =
                 candidates.iter().enumerate().filter(useful).min_by_key(|(_, candidate)| candidate.cost);
             let is_better = |cost: u64| cost < own_cost && !matches!(own.access, Access::Points(_));
@@ -97,7 +109,18 @@ impl Wish<'_> {
         };
         let best = candidates.remove(best);
         reasons.extend(candidates.iter().map(|candidate| candidate.why_not(best.cost)));
-        self.plan(&best, state, &reasons).map(Chosen::Index)
+        self.plan(&best, state, &best.note(own_cost, &reasons)).map(Chosen::Index)
+    }
+
+    /// What it costs to read the table itself.
+    fn own_cost(&self, own: &KeyAccess) -> u64 {
+        let rows = rows_in(self.table, own);
+        let Some(order) = &self.table.order else { return rows };
+        match order.is_of_table(self.table, self.filters) {
+            true if self.filters.is_empty() => rows.min(fetched(order)),
+            true => rows,
+            false => with_sort(rows, rows, order),
+        }
     }
 
     fn candidate<'a>(
@@ -122,35 +145,77 @@ impl Wish<'_> {
         if keys::fixes_values(index.table.table_schema(), &filters, index.leading()) {
             rows = rows.min(index.table.rows_estimate / EQUAL_SHARE + 1);
         }
-        let cost = if covers { rows } else { rows.saturating_mul(LOOK_UP_COST) };
-        let cost =
-            if matches!(access.access, Access::Full) { cost.max(index.table.rows_estimate) } else { cost };
-        Ok(Candidate { index, is_full: matches!(access.access, Access::Full), filters, covers, rows, cost })
+        let is_full = matches!(access.access, Access::Full);
+        let order = self.table.order.as_ref();
+        let in_order = order.is_some_and(|order| order.is_of_index(index, &filters));
+        if let Some(order) = order
+            && in_order
+            && self.filters.is_empty()
+        {
+            rows = rows.min(fetched(order));
+        }
+        let is_small = is_full && covers && self.is_small(index);
+        let mut cost = if covers { rows } else { rows.saturating_mul(LOOK_UP_COST) };
+        if is_small {
+            cost /= SMALL_SHARE;
+        } else if is_full && !in_order {
+            cost = cost.max(index.table.rows_estimate);
+        }
+        if let Some(order) = order
+            && !in_order
+        {
+            cost = with_sort(cost, rows, order);
+        }
+        Ok(Candidate { index, is_full, filters, covers, in_order, is_small, rows, cost })
+    }
+
+    /// True if an index takes so much less to read than the table that it is better.
+    fn is_small(&self, index: &Usable) -> bool {
+        let by_column = |family: &FamilyDescriptor| family.encoding == "COLUMNAR";
+        let counted = self.table.rows_exact.is_some() && self.projection.is_some_and(Vec::is_empty);
+        if counted || self.table.descriptor.families.iter().any(by_column) {
+            return false;
+        }
+        let table_bytes = bytes_of(self.table, &[KeyRange::all()]);
+        let index_bytes = bytes_of(&index.table, &[KeyRange::all()]);
+        table_bytes >= TABLE_BYTES_MIN && index_bytes.saturating_mul(SMALL_SHARE) <= table_bytes
     }
 
     fn plan(
         &self,
         chosen: &Candidate<'_>,
         state: &dyn Session,
-        reasons: &[String],
+        note: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let note = if reasons.is_empty() { String::new() } else { format!(", not {}", reasons.join("; ")) };
         if chosen.covers {
-            return IndexOnlyScan::plan(self, chosen.index, &chosen.filters, state, note);
+            return IndexOnlyScan::plan(self, chosen.index, &chosen.filters, state, note.to_owned());
         }
-        IndexLookup::plan(self, chosen.index, &chosen.filters, state, note)
+        let order = self.table.order.as_ref().filter(|_| chosen.in_order);
+        IndexLookup::plan(self, chosen.index, &chosen.filters, state, note.to_owned(), order)
     }
 }
 
 impl Candidate<'_> {
-    fn is_restricted(&self) -> bool {
-        !self.is_full
+    fn is_useful(&self) -> bool {
+        !self.is_full || self.in_order || self.is_small
+    }
+
+    /// What is said of it when it is chosen: why, unless it is a condition, and why not others.
+    fn note(&self, own_cost: u64, reasons: &[String]) -> String {
+        let why = match self {
+            Self { is_full: true, in_order: true, rows, cost, .. } => {
+                format!(", in its order: about {rows} rows of it, which cost {cost}, instead of {own_cost}")
+            }
+            Self { is_small: true, .. } => ", smaller than the table".to_owned(),
+            _ => String::new(),
+        };
+        if reasons.is_empty() { why } else { format!("{why}, not {}", reasons.join("; ")) }
     }
 
     fn why_not(&self, cost: u64) -> String {
         let name = self.index.name();
         let rows = self.rows;
-        if self.is_full {
+        if self.is_full && !self.is_useful() {
             format!("{name}: no condition on its first value")
         } else if self.covers {
             format!("{name}: about {rows} rows of it, instead of {cost}")
@@ -168,14 +233,27 @@ fn rows_in(table: &BasaltTable, access: &KeyAccess) -> u64 {
         Access::Full => return table.rows_estimate,
         Access::Ranges(ranges) => ranges,
     };
-    let bytes = |ranges: &[basalt_model::KeyRange]| {
-        let segments = table.snapshot.segments(table.id, ranges, 1);
-        // What cannot be told now will be said by the scan.
-        segments.map_or(0, |segments| segments.iter().map(|segment| segment.bytes_estimate).sum::<u64>())
-    };
-    let all = bytes(&[basalt_model::KeyRange::all()]).max(1);
-    let share = u128::from(bytes(ranges).min(all)) * u128::from(table.rows_estimate) / u128::from(all);
+    let all = bytes_of(table, &[KeyRange::all()]).max(1);
+    let share =
+        u128::from(bytes_of(table, ranges).min(all)) * u128::from(table.rows_estimate) / u128::from(all);
     u64::try_from(share).unwrap_or(u64::MAX).max(ranges.len() as u64)
+}
+
+/// About how many bytes a scan of the ranges reads.
+fn bytes_of(table: &BasaltTable, ranges: &[KeyRange]) -> u64 {
+    let segments = table.snapshot.segments(table.id, ranges, 1);
+    // What cannot be told now will be said by the scan.
+    segments.map_or(0, |segments| segments.iter().map(|segment| segment.bytes_estimate).sum::<u64>())
+}
+
+/// The cost of a way whose rows have to be sorted. With a limit few are kept, whatever comes.
+fn with_sort(cost: u64, rows: u64, order: &WantedOrder) -> u64 {
+    if order.fetch.is_some() { cost } else { cost.saturating_add(rows) }
+}
+
+/// How many rows are wanted.
+fn fetched(order: &WantedOrder) -> u64 {
+    order.fetch.map_or(u64::MAX, |fetch| fetch as u64)
 }
 
 /// The error of a plan that lost a column.

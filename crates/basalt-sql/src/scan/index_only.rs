@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use basalt_model::{ColumnRef, SortOrder};
+use basalt_model::{ColumnRef, KeyColumn, SortOrder};
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::{SortOptions, nullif};
 use datafusion::arrow::datatypes::{Int8Type, SchemaRef};
@@ -26,6 +26,7 @@ use futures::StreamExt;
 use super::BasaltTable;
 use super::choose::{Wish, lost};
 use crate::index::Usable;
+use crate::keys;
 
 /// Where a column of the table comes from: a column of the input, and the one that says whether there is a value.
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +94,8 @@ impl IndexOnlyScan {
         }
         let input = index.table.plain_scan(state, Some(wanted.positions()), filters, wish.limit, None)?;
         let schema = table.projected(wish.projection)?;
-        let ordering = ordering(table, index, &columns);
-        let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&schema), ordering);
+        let orderings = orderings(table, index, filters, &columns);
+        let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&schema), orderings);
         // How the input's partitions are cut is said in terms of the index.
         let count = input.properties().output_partitioning().partition_count();
         let partitioning = Partitioning::UnknownPartitioning(count);
@@ -106,11 +107,29 @@ impl IndexOnlyScan {
     }
 }
 
-/// The order of the rows: the indexed values and the rest of the key, as far as they are read.
-fn ordering(table: &BasaltTable, index: &Usable, columns: &[ColumnRef]) -> Option<Vec<PhysicalSortExpr>> {
+/// The orders of the rows: the indexed values and the rest of the key, as far as they are read; and the same without what the
+/// filters, which are in terms of the index, leave one value of.
+pub(super) fn orderings(
+    table: &BasaltTable,
+    index: &Usable,
+    filters: &[Expr],
+    columns: &[ColumnRef],
+) -> Vec<Vec<PhysicalSortExpr>> {
+    let key = &index.table.table_schema().key;
+    let fixed = keys::fixed_columns(index.table.table_schema(), filters);
+    let parts = if fixed == 0 { vec![&key[..]] } else { vec![&key[..], &key[fixed..]] };
+    parts.into_iter().filter_map(|key| ordering(table, index, key, columns)).collect()
+}
+
+fn ordering(
+    table: &BasaltTable,
+    index: &Usable,
+    key: &[KeyColumn],
+    columns: &[ColumnRef],
+) -> Option<Vec<PhysicalSortExpr>> {
     let schema = table.table_schema();
     let mut ordering = vec![];
-    for key in &index.table.table_schema().key {
+    for key in key {
         let of_key = |column: &&ColumnRef| {
             let place = index.place(&schema.display_name(**column));
             place.is_some_and(|place| place.column == key.name)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rows of a table that an index names: keys from the index, then the rows by key, batch by batch. Every row is looked at
-//! again under the whole condition of the query.
+//! again under the whole condition of the query. Where the order of the index is wanted, that of the rows is the same; else they are read in the order of
+//! their keys.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,7 +31,8 @@ use futures::{StreamExt, stream};
 
 use super::choose::{Wish, lost};
 use super::exec::Spec;
-use super::index_only::Wanted;
+use super::index_only::{Wanted, orderings};
+use super::order::WantedOrder;
 use super::reader::look_up;
 use crate::error::SqlError;
 use crate::index::Usable;
@@ -48,18 +51,21 @@ pub(super) struct IndexLookup {
     spec: Arc<Spec>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    /// Rows that are looked up first, where the order of the index is kept.
+    ordered: Option<usize>,
     /// What EXPLAIN says.
     title: String,
 }
 
 impl IndexLookup {
-    /// Plans the way over `index`, of whose rows `filters` are true.
+    /// Plans the way over `index`, of whose rows `filters` are true. It has `order`, if that is wanted.
     pub(super) fn plan(
         wish: &Wish<'_>,
         index: &Usable,
         filters: &[Expr],
         state: &dyn Session,
         note: String,
+        order: Option<&WantedOrder>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = wish.table;
         let schema = table.table_schema();
@@ -72,19 +78,32 @@ impl IndexLookup {
         let access = KeyAccess { access: Access::Points(vec![]), bounds: String::new() };
         let spec = table.spec(state, wish.projection, wish.filters, wish.limit, access, None)?;
         let title = format!("table={}, index={}{note}", table.relation_name(), index.name());
-        Ok(Arc::new(Self::new(input, Arc::new(spec), title)))
+        let wanted_first = order.map(|order| order.fetch.unwrap_or(LOOK_UP_ROWS));
+        let orderings = match order {
+            Some(_) => orderings(table, index, filters, &table.columns(wish.projection)),
+            None => vec![],
+        };
+        let order = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), orderings);
+        let ordered = wanted_first.map(|rows| rows.clamp(1, LOOK_UP_ROWS));
+        Ok(Arc::new(Self::new(input, Arc::new(spec), order, ordered, title)))
     }
 
-    fn new(input: Arc<dyn ExecutionPlan>, spec: Arc<Spec>, title: String) -> Self {
+    fn new(
+        input: Arc<dyn ExecutionPlan>,
+        spec: Arc<Spec>,
+        order: EquivalenceProperties,
+        ordered: Option<usize>,
+        title: String,
+    ) -> Self {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(Arc::clone(&spec.schema)),
+            order,
             Partitioning::UnknownPartitioning(input.properties().output_partitioning().partition_count()),
             EmissionType::Incremental,
             Boundedness::Bounded,
         )
         .with_scheduling_type(SchedulingType::Cooperative);
         let metrics = ExecutionPlanMetricsSet::new();
-        Self { input, spec, properties: Arc::new(properties), metrics, title }
+        Self { input, spec, properties: Arc::new(properties), metrics, ordered, title }
     }
 }
 
@@ -135,7 +154,8 @@ impl ExecutionPlan for IndexLookup {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().ok_or_else(|| lost("at all"))?;
-        Ok(Arc::new(Self::new(input, Arc::clone(&self.spec), self.title.clone())))
+        let order = self.properties.equivalence_properties().clone();
+        Ok(Arc::new(Self::new(input, Arc::clone(&self.spec), order, self.ordered, self.title.clone())))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -146,7 +166,8 @@ impl ExecutionPlan for IndexLookup {
         let reader = Reader {
             names: self.input.execute(partition, context)?,
             keys,
-            found: vec![],
+            found: VecDeque::new(),
+            ordered: self.ordered,
             spec: Arc::clone(&self.spec),
             rows_left: self.spec.limit.unwrap_or(usize::MAX),
             metrics: BaselineMetrics::new(&self.metrics, partition),
@@ -180,8 +201,10 @@ impl ExecutionPlan for IndexLookup {
 struct Reader {
     names: SendableRecordBatchStream,
     keys: KeyEncoder,
-    /// Keys that wait, the next one last.
-    found: Vec<Bytes>,
+    /// Keys that wait.
+    found: VecDeque<Bytes>,
+    /// Keys that are looked up next, if they are in the order of the index.
+    ordered: Option<usize>,
     spec: Arc<Spec>,
     rows_left: usize,
     metrics: BaselineMetrics,
@@ -208,9 +231,13 @@ impl Reader {
     fn look_up(&mut self) -> Result<RecordBatch> {
         let timer = self.metrics.elapsed_compute().clone();
         let _running = timer.timer();
-        let rest = self.found.len().saturating_sub(LOOK_UP_ROWS);
-        let mut keys = self.found.split_off(rest);
-        keys.sort_unstable();
+        let count = self.ordered.unwrap_or(LOOK_UP_ROWS).min(self.found.len());
+        let mut keys: Vec<Bytes> = self.found.drain(..count).collect();
+        match &mut self.ordered {
+            // Who wants more than the first ones may want many.
+            Some(count) => *count = (*count * 2).min(LOOK_UP_ROWS),
+            None => keys.sort_unstable(),
+        }
         let rows = look_up(&self.spec, &keys)?.batch;
         let rows = match &self.spec.filter {
             Some(filter) => filter.apply(&rows)?,
@@ -226,7 +253,7 @@ impl Reader {
         let found = &mut self.found;
         self.keys
             .encode(batch, |_, key| {
-                found.push(Bytes::copy_from_slice(key));
+                found.push_back(Bytes::copy_from_slice(key));
                 Ok::<_, basalt_hfile::typed::TypedError>(())
             })
             .map_err(|error| SqlError::from(error).into())

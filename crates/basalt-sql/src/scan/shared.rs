@@ -27,6 +27,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 
 use super::BasaltScan;
 use super::deal::{Deal, Work};
+use super::index_only::IndexOnlyScan;
+use super::lookup::IndexLookup;
 
 /// Lets the partitions of scans share their work where nobody can tell.
 #[derive(Debug)]
@@ -81,10 +83,15 @@ impl Needs {
             Some(Distribution::UnspecifiedDistribution | Distribution::SinglePartition)
         );
         Self {
-            order: requires_order || self.order && plan.maintains_input_order()[input],
+            order: requires_order || self.order && (plan.maintains_input_order()[input] || keeps_order(plan)),
             partitions: requires_partitions || self.partitions && !throws_together(plan),
         }
     }
+}
+
+/// True of a node whose rows come in the order of its input's, though it must not tell the planner.
+fn keeps_order(plan: &dyn ExecutionPlan) -> bool {
+    plan.is::<IndexOnlyScan>() || plan.is::<IndexLookup>()
 }
 
 /// True of a node behind which nobody can tell which partition a row came from.
