@@ -53,7 +53,7 @@ pub(crate) use statement::{
     OnDuplicate, OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
 };
 pub(crate) use tokens::TokenMap;
-pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE};
+pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE, TYPE_NAMES};
 pub(crate) use view::NO_WILDCARD;
 pub(crate) use written::{printable, quoted};
 

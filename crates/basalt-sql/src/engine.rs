@@ -12,6 +12,7 @@ use basalt_store::env::{Random, Spawner};
 use basalt_store::{Database, Env};
 use datafusion::catalog::Session as PlannerSession;
 use datafusion::common::Result as PlanResult;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
@@ -55,6 +56,9 @@ pub struct EngineOptions {
     pub user_files: bool,
     /// Statements that take longer are listed in SYSTEM.SLOW_QUERIES. Default 1 second.
     pub slow_query: Duration,
+    /// Rows of a table after which the building of an index notes how far it is, for when it is killed: what it has then, the next
+    /// opening of the database does not read again. Default 8 million, some ten seconds; each note leaves a run of files more.
+    pub index_part_rows: u64,
     /// Chance, for RAND, and the clock of statements.
     pub env: Env,
 }
@@ -69,6 +73,7 @@ impl Default for EngineOptions {
             spill_directory: None,
             user_files: true,
             slow_query: Duration::from_secs(1),
+            index_part_rows: 8 << 20,
             env: Env::local(),
         }
     }
@@ -95,13 +100,17 @@ struct Shared {
     definitions: Mutex<()>,
     running: Arc<Running>,
     user_files: bool,
+    index_part_rows: u64,
     env: Env,
 }
 
 impl Engine {
     /// An engine over an open database.
     pub fn try_new(database: Database, options: EngineOptions) -> Result<Self, SqlError> {
-        let pool = SpillReservePool::new(usize::try_from(options.memory_bytes).unwrap_or(usize::MAX));
+        let pool = SpillReservePool::new(
+            usize::try_from(options.memory_bytes).unwrap_or(usize::MAX),
+            "all queries share",
+        );
         let largest = NonZeroUsize::new(3).expect("3 is not 0");
         let mode = match &options.spill_directory {
             Some(directory) => DiskManagerMode::Directories(vec![directory.clone()]),
@@ -145,7 +154,7 @@ impl Engine {
         let dealer = Arc::new(Dealer::new(database.clone()));
         let functions = functions::phoenix(state.scalar_functions());
         let average = Arc::new(functions::average());
-        let (user_files, env) = (options.user_files, options.env);
+        let (user_files, env) = (options.user_files, options.env.clone());
         let shared = Shared {
             database,
             one_table: OneTable::new(state.config_options()),
@@ -159,6 +168,7 @@ impl Engine {
             definitions: Mutex::default(),
             running: Arc::new(Running::new(Arc::clone(&env.clock), options.slow_query)),
             user_files,
+            index_part_rows: options.index_part_rows,
             env,
         };
         let engine = Self { shared: Arc::new(shared) };
@@ -211,6 +221,11 @@ impl Engine {
     /// Indexes that are being built while statements run.
     pub(crate) fn builders(&self) -> &Builders {
         &self.shared.builders
+    }
+
+    /// Rows that the building of an index reads between two notes.
+    pub(crate) fn index_part_rows(&self) -> u64 {
+        self.shared.index_part_rows
     }
 
     /// Milliseconds since 1970 by the clock of statements.
@@ -277,16 +292,21 @@ fn config(engine: &EngineOptions) -> SessionConfig {
     options.optimizer.prefer_existing_sort = true;
     // A scan that is worth several threads has several partitions.
     options.optimizer.enable_round_robin_repartition = false;
-    // A join of few rows with many builds one table of the few, for all threads, and does not deal the many out anew.
-    let build_bytes = usize::try_from(engine.memory_bytes / BUILD_FRACTION).unwrap_or(usize::MAX);
-    options.optimizer.hash_join_single_partition_threshold = build_bytes;
-    options.optimizer.hash_join_single_partition_threshold_rows = build_bytes / BUILD_ROW_BYTES;
+    memory_options(options, engine.memory_bytes);
     options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_POINTS_MAX;
     options.execution.perfect_hash_join_min_key_density = TABLE_DENSITY_MIN;
-    // Each partition of each sort sets this aside at once; together they may not take all there is.
-    let merge_bytes = (engine.memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
-    options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
     config
+}
+
+/// What depends on the memory that a statement may have.
+pub(crate) fn memory_options(options: &mut ConfigOptions, memory_bytes: u64) {
+    // A join of few rows with many builds one table of the few, for all threads, and does not deal the many out anew.
+    let build_bytes = usize::try_from(memory_bytes / BUILD_FRACTION).unwrap_or(usize::MAX);
+    options.optimizer.hash_join_single_partition_threshold = build_bytes;
+    options.optimizer.hash_join_single_partition_threshold_rows = build_bytes / BUILD_ROW_BYTES;
+    // Each partition of each sort sets this aside at once; together they may not take all there is.
+    let merge_bytes = (memory_bytes / MERGE_FRACTION).min(MERGE_BYTES_MAX);
+    options.execution.sort_spill_reservation_bytes = usize::try_from(merge_bytes).unwrap_or(usize::MAX);
 }
 
 /// DataFusion's planner with our node.

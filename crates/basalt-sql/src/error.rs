@@ -7,6 +7,7 @@
 //! internal type names; [`SqlError::from_planner`] takes them off and gives the code by the kind of mistake.
 
 pub(crate) mod code;
+mod functions;
 mod nearest;
 mod syntax;
 mod translate;

@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 
 use crate::scan::BasaltScan;
 
+/// Metadata of the column of an EXPLAIN's answer, if that is JSON: then its value is `json`.
+pub const PLAN_FORMAT: &str = "basalt.format";
+
 /// How a plan is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Form {
@@ -84,6 +87,26 @@ pub(crate) fn lines(
         }
     }
     lines
+}
+
+/// The lines of plans that are run one after the other, each for a clause of the statement.
+pub(crate) fn lines_of_several(
+    plans: &[(&str, Arc<dyn ExecutionPlan>)],
+    title: String,
+    form: Form,
+    regions: Option<Regions<'_>>,
+) -> Vec<String> {
+    if form.json {
+        let plans = plans.iter().map(
+            |(clause, plan)| json!({ "clause": clause, "plan": operator(plan, form.analyzed, regions) }),
+        );
+        return vec![json!({ "statement": title, "plans": plans.collect::<Vec<_>>() }).to_string()];
+    }
+    let of_clause = |(clause, plan): &(&str, Arc<dyn ExecutionPlan>)| {
+        let lines = lines(Some(plan), Some((*clause).to_owned()), form, regions);
+        lines.into_iter().map(|line| format!("  {line}"))
+    };
+    std::iter::once(title).chain(plans.iter().flat_map(of_clause)).collect()
 }
 
 fn operator(plan: &Arc<dyn ExecutionPlan>, analyzed: bool, regions: Option<Regions<'_>>) -> Value {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Hints of a statement that are followed. Others give a warning.
 
+use crate::error::nearest;
+
 /// What the hints of a statement say.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hints {
@@ -41,6 +43,38 @@ impl IndexHints {
 /// Hints that ask for what is done in any case: keys are skipped to, scans go forward and read no more than they need, joins come one after the other,
 /// and nothing is sorted in order to be grouped.
 const ALWAYS_SO: [&str; 5] = ["SKIP_SCAN", "FORWARD_SCAN", "SMALL", "NO_STAR_JOIN", "HASH_AGGREGATE"];
+
+/// Phoenix's other hints, which name ways that there are none of here.
+const OF_PHOENIX: [&str; 8] = [
+    "RANGE_SCAN",
+    "SEEK_TO_COLUMN",
+    "NO_SEEK_TO_COLUMN",
+    "NO_INTRA_REGION_PARALLELIZATION",
+    "USE_DATA_OVER_INDEX_TABLE",
+    "USE_INDEX_OVER_DATA_TABLE",
+    "USE_PERSISTENT_CACHE",
+    "CDC_INCLUDE",
+];
+
+/// The warning about a hint that is not followed.
+pub(crate) fn not_followed(hint: &str) -> String {
+    let word = hint.split('(').next().unwrap_or(hint);
+    let followed = [
+        "USE_SORT_MERGE_JOIN",
+        "NO_INDEX",
+        "SERIAL",
+        "NO_CACHE",
+        "NO_CHILD_PARENT_JOIN_OPTIMIZATION",
+        "INDEX",
+    ];
+    let known = followed.into_iter().chain(ALWAYS_SO);
+    match nearest(word, known) {
+        Some(meant) if meant != word && !OF_PHOENIX.contains(&word) => {
+            format!("there is no hint {hint}; did you mean {meant}?")
+        }
+        _ => format!("hint {hint} is not followed; the planner decides"),
+    }
+}
 
 /// Of a session whose statement has NO_CACHE.
 #[derive(Debug)]
@@ -95,6 +129,12 @@ mod tests {
         assert!(read("SERIAL", &mut ignored).serial);
         read("SKIP_SCAN", &mut ignored);
         assert!(ignored.is_empty());
+        assert_eq!(not_followed("RANGE_SCAN"), "hint RANGE_SCAN is not followed; the planner decides");
+        assert_eq!(
+            not_followed("USE_SORT_MREGE_JOIN"),
+            "there is no hint USE_SORT_MREGE_JOIN; did you mean USE_SORT_MERGE_JOIN?"
+        );
+        assert_eq!(not_followed("NOINDEX"), "there is no hint NOINDEX; did you mean NO_INDEX?");
         read("INDEX(T)", &mut ignored);
         read("RANGE_SCAN", &mut ignored);
         assert_eq!(ignored, ["INDEX(T)", "RANGE_SCAN"]);

@@ -36,7 +36,7 @@ use basalt_model::{IndexState, TableDescriptor, TableId};
 pub(crate) use alter::{after_alter, before_alter, prune};
 pub(crate) use build::{Builders, rebuild_outdated};
 pub(crate) use cascade::{cascade, cascaded};
-pub(crate) use statement::run;
+pub(crate) use statement::{explained, run};
 pub(crate) use usable::{Usable, unqualified, usable};
 
 use crate::dialect::TokenMap;
@@ -70,7 +70,7 @@ pub(crate) fn attach(engine: &Engine) {
             let state = descriptor.index.as_ref().map(|index| index.state);
             if matches!(state, Some(IndexState::Building | IndexState::Outdated)) {
                 // A database that is open for reading goes without.
-                let _ = build::later(engine, id);
+                let _ = build::go_on(engine, id);
             }
         }
     }

@@ -54,6 +54,7 @@ mod upsert;
 pub use begun::{Begun, Waiting};
 pub use engine::{Engine, EngineOptions};
 pub use error::{ErrorKind, PhoenixCode, Position, SqlError};
+pub use explain::PLAN_FORMAT;
 pub use ingest::{BulkLoad, RowRefusal};
 pub use outcome::{Outcome, RowStream};
 pub use parameter::{Prepared, Value};

@@ -6,12 +6,16 @@
 //! spill, so its statement would fail although the data fits the disk. DataFusion's own pools have that gap.
 //! Here operators that spill share a part of the budget, and the rest is kept for those that cannot.
 
+mod statement;
+
 use std::fmt::{Display, Formatter};
 
 use datafusion::common::resources_datafusion_err;
 use datafusion::common::{Result, human_readable_size};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use parking_lot::Mutex;
+
+pub(crate) use statement::StatementPool;
 
 /// What operators that spill and merges of their runs may hold together, in percent of what those of fixed needs
 /// leave.
@@ -37,6 +41,8 @@ const MERGE_NAME: &str = "ExternalSorterMerge";
 #[derive(Debug)]
 pub(crate) struct SpillReservePool {
     bytes: usize,
+    /// Who has them, for errors: `the 1.0 GB that ...`.
+    whose: &'static str,
     state: Mutex<State>,
 }
 
@@ -116,9 +122,9 @@ impl State {
 }
 
 impl SpillReservePool {
-    /// A budget of `bytes`.
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self { bytes, state: Mutex::default() }
+    /// A budget of `bytes`. `whose` ends the sentence `the 1.0 GB that ...`.
+    pub(crate) fn new(bytes: usize, whose: &'static str) -> Self {
+        Self { bytes, whose, state: Mutex::default() }
     }
 }
 
@@ -161,12 +167,13 @@ impl MemoryPool for SpillReservePool {
         let room = state.room(self.bytes, &class, reservation.size(), percent);
         if additional > room {
             return Err(resources_datafusion_err!(
-                "{} holds {}, asked for {} more and may have {} of the {} that all queries share",
+                "{} holds {}, asked for {} more and may have {} of the {} that {}",
                 reservation.consumer().name(),
                 human_readable_size(reservation.size()),
                 human_readable_size(additional),
                 human_readable_size(room),
-                human_readable_size(self.bytes)
+                human_readable_size(self.bytes),
+                self.whose
             ));
         }
         *state.held(class) += additional;
@@ -189,7 +196,7 @@ mod tests {
     use super::*;
 
     fn consumers(bytes: usize) -> (Arc<dyn MemoryPool>, impl Fn(&str) -> MemoryReservation) {
-        let pool: Arc<dyn MemoryPool> = Arc::new(SpillReservePool::new(bytes));
+        let pool: Arc<dyn MemoryPool> = Arc::new(SpillReservePool::new(bytes, "all queries share"));
         let owner = Arc::clone(&pool);
         (pool, move |name| MemoryConsumer::new(name).with_can_spill(name == "Spill").register(&owner))
     }
@@ -215,7 +222,7 @@ mod tests {
 
     #[test]
     fn an_aggregate_that_merges_has_room_for_its_groups() {
-        let owner: Arc<dyn MemoryPool> = Arc::new(SpillReservePool::new(64_000));
+        let owner: Arc<dyn MemoryPool> = Arc::new(SpillReservePool::new(64_000, "all queries share"));
         let merge = MemoryConsumer::new("FinalHashAggregateStream[0]").with_can_spill(true).register(&owner);
         let groups = merge.new_empty();
         assert_eq!(fill(&merge), 38_010, "two thirds of 90 %");

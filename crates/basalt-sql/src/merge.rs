@@ -13,6 +13,7 @@ use basalt_hfile::typed::KeyEncoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
     SelectItem, SetExpr, TableFactor,
@@ -30,13 +31,7 @@ use crate::upsert;
 
 /// Runs the statement; returns the number of rows that were changed, deleted and inserted.
 pub(crate) async fn merge(planning: &Planning, statement: Merge) -> Result<u64, SqlError> {
-    let table = planning.table(&statement.table.table())?;
-    if table.rules().is_some() {
-        let message = format!("MERGE changes tables, and {} is a view; name its table", statement.table);
-        return Err(SqlError::statement(message));
-    }
-    let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-    let mut merging = Merging { planning, table, writer, matched: HashSet::new() };
+    let mut merging = Merging::try_new(planning, &statement)?;
     for (at, clause) in statement.clauses.iter().enumerate() {
         let filter = filter(&statement.clauses[..at], clause)?;
         match &clause.action {
@@ -51,6 +46,30 @@ pub(crate) async fn merge(planning: &Planning, statement: Merge) -> Result<u64, 
         }
     }
     merging.writer.finish()
+}
+
+/// The plans of the clauses, each with what it is for.
+pub(crate) fn plans(
+    planning: &Planning,
+    statement: &Merge,
+) -> Result<Vec<(&'static str, LogicalPlan)>, SqlError> {
+    let merging = Merging::try_new(planning, statement)?;
+    let mut plans = vec![];
+    for (at, clause) in statement.clauses.iter().enumerate() {
+        let filter = filter(&statement.clauses[..at], clause)?;
+        let (what, query) = match &clause.action {
+            MergeAction::Update(assignments) => {
+                ("WHEN MATCHED THEN UPDATE", merging.updated(statement, assignments, filter)?.0)
+            }
+            MergeAction::Delete => ("WHEN MATCHED THEN DELETE", merging.matched(statement, vec![], filter)?),
+            MergeAction::Insert { columns, values } => {
+                upsert::target(planning, &merging.table, columns.as_deref(), values.len())?;
+                ("WHEN NOT MATCHED THEN INSERT", unmatched(statement, values, filter)?)
+            }
+        };
+        plans.push((what, planning.query(query)?));
+    }
+    Ok(plans)
 }
 
 /// The condition of a clause, for rows to which none of the same kind before it applies.
@@ -90,20 +109,40 @@ struct Merging<'a> {
     matched: HashSet<Vec<u8>>,
 }
 
-impl Merging<'_> {
+impl<'a> Merging<'a> {
+    fn try_new(planning: &'a Planning, statement: &Merge) -> Result<Self, SqlError> {
+        let table = planning.table(&statement.table.table())?;
+        if table.rules().is_some() {
+            let message = format!("MERGE changes tables, and {} is a view; name its table", statement.table);
+            return Err(SqlError::statement(message));
+        }
+        let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+        Ok(Self { planning, table, writer, matched: HashSet::new() })
+    }
+
     async fn update(
         &mut self,
         statement: &Merge,
         assignments: &[(Name, SqlExpr)],
         filter: Option<SqlExpr>,
     ) -> Result<(), SqlError> {
+        let (query, columns) = self.updated(statement, assignments, filter)?;
+        self.write(query, columns, true).await
+    }
+
+    /// The new values of matched rows behind their keys, and the columns that get them.
+    fn updated(
+        &self,
+        statement: &Merge,
+        assignments: &[(Name, SqlExpr)],
+        filter: Option<SqlExpr>,
+    ) -> Result<(Query, Vec<ColumnRef>), SqlError> {
         let changed = update::targets(self.planning, &self.table, assignments.to_vec())?;
         let schema = self.table.table_schema();
         let kept = changed.kept.iter().map(|&column| column_of(statement, schema.display_name(column)));
         let values = changed.values.iter().cloned().chain(kept).collect();
         let query = self.matched(statement, values, filter)?;
-        let columns = [changed.columns, changed.kept].concat();
-        self.write(query, columns, true).await
+        Ok((query, [changed.columns, changed.kept].concat()))
     }
 
     /// Writes the rows of a query; `matched` ones begin with their key, and none may come twice.

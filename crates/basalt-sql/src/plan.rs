@@ -40,7 +40,8 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DFSchema, Result as PlanResult, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
@@ -55,12 +56,13 @@ use parking_lot::Mutex;
 use crate::catalog::{self, Relation};
 use crate::definition;
 use crate::dialect::{ColumnDef, Name, TokenMap};
-use crate::engine::Engine;
+use crate::engine::{Engine, memory_options};
 use crate::error::SqlError;
 use crate::file_table::FileTable;
 use crate::functions;
 use crate::hints::IndexHints;
 use crate::index;
+use crate::memory::StatementPool;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::{self, Currents};
@@ -133,6 +135,17 @@ impl Planning {
             functions: own,
             types: Arc::new(PhoenixTypes),
         }
+    }
+
+    /// The statement may have so many bytes of what all share.
+    pub(crate) fn limit_memory(&mut self, bytes: u64) {
+        let shared = self.state.runtime_env();
+        let pool =
+            StatementPool::new(usize::try_from(bytes).unwrap_or(usize::MAX), Arc::clone(&shared.memory_pool));
+        let runtime = RuntimeEnv { memory_pool: Arc::new(pool), ..RuntimeEnv::clone(shared) };
+        let builder = SessionStateBuilder::new_from_existing(self.state.clone());
+        self.state = builder.with_runtime_env(Arc::new(runtime)).build();
+        memory_options(self.state.config_mut().options_mut(), bytes);
     }
 
     /// The table of this name as the statement's snapshot sees it.

@@ -2,14 +2,13 @@
 //! One connection: runs one statement after the other.
 
 mod changes;
+mod explained;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use datafusion::arrow::array::StringArray;
-use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::Query;
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -19,14 +18,12 @@ use crate::begun::{Begun, Waiting};
 use crate::catalog;
 use crate::cursor::{Cursors, Declared};
 use crate::definition;
-use crate::delete;
 use crate::dialect::{
     self, CreateSequence, CursorAction, CursorStatement, Name, Parsed, Statement, TokenMap,
 };
 use crate::engine::Engine;
 use crate::error::{SqlError, code};
-use crate::explain::{self, Form};
-use crate::hints::{Hints, Uncached};
+use crate::hints::{self, Hints, Uncached};
 use crate::index;
 use crate::joins;
 use crate::outcome::{Outcome, RowStream, timed_out};
@@ -38,8 +35,6 @@ use crate::progress::Progress;
 use crate::scan;
 use crate::sequence::{self, Currents, SequenceName};
 use crate::spill;
-use crate::update;
-use crate::upsert;
 
 /// One connection to an engine. Cheap; make one per user or task.
 #[derive(Debug)]
@@ -52,6 +47,8 @@ pub struct Session {
     /// What USE said.
     schema: Mutex<Option<String>>,
     timeout: Mutex<Option<Duration>>,
+    memory_bytes: Mutex<Option<u64>>,
+    json_plans: AtomicBool,
 }
 
 impl Session {
@@ -64,6 +61,8 @@ impl Session {
             cursors: Cursors::default(),
             schema: Mutex::default(),
             timeout: Mutex::default(),
+            memory_bytes: Mutex::default(),
+            json_plans: AtomicBool::new(false),
         }
     }
 
@@ -86,6 +85,18 @@ impl Session {
     /// rows are not all read by then. `None`, which is the default, sets no limit. Needs a runtime with timers.
     pub fn set_timeout(&self, timeout: Option<Duration>) {
         *self.timeout.lock() = timeout;
+    }
+
+    /// Sorts, groups and joins of each statement from now on may hold so many bytes together, of what all sessions share
+    /// ([`EngineOptions::memory_bytes`](crate::EngineOptions)); beyond it they spill to disk, or the statement is refused. `None`, which is the
+    /// default, sets no limit of its own.
+    pub fn set_memory_limit(&self, bytes: Option<u64>) {
+        *self.memory_bytes.lock() = bytes;
+    }
+
+    /// EXPLAIN answers JSON from now on, whether or not the statement says FORMAT JSON.
+    pub fn set_json_plans(&self, json: bool) {
+        self.json_plans.store(json, Ordering::Relaxed);
     }
 
     /// Runs one statement. A statement that changes something is done when this returns; the rows of a query
@@ -322,6 +333,9 @@ impl Session {
         if hints.no_join_hints {
             of_planner.options_mut().optimizer.enable_join_dynamic_filter_pushdown = false;
         }
+        if let Some(bytes) = *self.memory_bytes.lock() {
+            planning.limit_memory(bytes);
+        }
         planning.index_hints = hints.indexes.clone();
         planning.schema = self.schema.lock().clone();
         planning.warnings = Arc::clone(&self.warnings);
@@ -378,77 +392,11 @@ impl Session {
         Ok(Outcome::Done { verb: "DROP SEQUENCE" })
     }
 
-    async fn explain(
-        &self,
-        statement: Statement,
-        tokens: TokenMap,
-        hints: &Hints,
-        form: Form,
-    ) -> Result<Outcome, SqlError> {
-        let mut planning = self.planning(tokens, hints);
-        let (title, plan) = match statement {
-            Statement::Query(query) => (None, Some(planning.query(*query)?)),
-            _ if form.analyzed => {
-                return Err(SqlError::statement("EXPLAIN ANALYZE runs the statement and takes only queries"));
-            }
-            Statement::Upsert(upsert) => {
-                let plan = upsert::plan(&planning, &upsert)?;
-                let source = if plan.is_some() { "UPSERT SELECT" } else { "UPSERT VALUES, one atomic batch" };
-                (Some(format!("{source} INTO {}", upsert.table)), plan)
-            }
-            Statement::Delete(delete) => {
-                let title = format!("DELETE FROM {}", delete.table);
-                (Some(title), Some(delete::plan(&planning, *delete)?))
-            }
-            Statement::Update(update) => {
-                let title = format!("UPDATE {}", update.table);
-                (Some(title), Some(update::plan(&planning, *update)?.0))
-            }
-            _ => return Err(SqlError::statement("EXPLAIN takes SELECT, UPSERT, UPDATE and DELETE")),
-        };
-        let physical = match &plan {
-            Some(plan) if form.analyzed => Some(analyzed(&mut planning, plan).await?),
-            Some(plan) => Some(planning.physical(plan).await?),
-            None => None,
-        };
-        let database = self.engine.database();
-        let regions = |operator: &Arc<dyn ExecutionPlan>| explain::regions(database, operator);
-        let regions: Option<explain::Regions<'_>> = if form.regions { Some(&regions) } else { None };
-        let lines = explain::lines(physical.as_ref(), title, form, regions);
-        Ok(Outcome::Rows(RowStream::ready(plan_batch(lines)?)))
-    }
-
     /// What hints say; a warning for each that says nothing here.
     fn read_hints(&self, hints: &[String]) -> Hints {
         let mut ignored = vec![];
         let read = Hints::read(hints, &mut ignored);
-        let warning = |hint: String| format!("hint {hint} is not followed; the planner decides");
-        self.warnings.lock().extend(ignored.into_iter().map(warning));
+        self.warnings.lock().extend(ignored.iter().map(|hint| hints::not_followed(hint)));
         read
     }
-}
-
-/// The plan after it has run, or the one that had to take its place.
-async fn analyzed(planning: &mut Planning, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-    let physical = planning.physical(plan).await?;
-    match run_to_end(planning, &physical).await {
-        Err(error) if planning.may_lack_memory(&error) => {
-            planning.let_plans_spill().await;
-            let physical = planning.physical(plan).await?;
-            run_to_end(planning, &physical).await.map(|()| physical)
-        }
-        done => done.map(|()| physical),
-    }
-}
-
-async fn run_to_end(planning: &Planning, physical: &Arc<dyn ExecutionPlan>) -> Result<(), SqlError> {
-    let mut stream = planning.start(Arc::clone(physical))?;
-    while let Some(batch) = stream.next().await {
-        batch.map_err(|error| planning.error(error))?;
-    }
-    Ok(())
-}
-
-fn plan_batch(lines: Vec<String>) -> Result<RecordBatch, SqlError> {
-    catalog::text_batch(&["PLAN"], vec![StringArray::from(lines)])
 }

@@ -70,9 +70,9 @@ pub use basalt_model::index::{IndexDescriptor, IndexPart, IndexSource, IndexStat
 pub use basalt_model::schema::ColumnRef;
 pub use basalt_model::{SortOrder, SqlType, TableDescriptor, TableId, TableName, TableSchema};
 pub use basalt_sql::{
-    Begun, BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PhoenixCode, Position, Prepared,
-    Progress, ProgressReading, RowRefusal, RowStream, Session, Split, SqlError, StatementText, Value,
-    Waiting, split_statements,
+    Begun, BulkLoad, Engine, EngineOptions, ErrorKind, OpenPart, Outcome, PLAN_FORMAT, PhoenixCode, Position,
+    Prepared, Progress, ProgressReading, RowRefusal, RowStream, Session, Split, SqlError, StatementText,
+    Value, Waiting, split_statements,
 };
 pub use basalt_store::{
     CheckReport, Database, DiskCacheOptions, Durability, Env, Finding, OpenOptions, Severity,

@@ -13,7 +13,7 @@ use basalt_model::{Durability, FamilyDescriptor};
 
 use crate::catalog::DEFAULT_FAMILY_OPTION;
 use crate::dialect::OptionDef;
-use crate::error::{SqlError, code};
+use crate::error::{SqlError, code, nearest};
 
 /// Compression of tables that do not say.
 const COMPRESSION_DEFAULT: &str = "ZSTD";
@@ -33,6 +33,25 @@ const WITHOUT_EFFECT: [(&str, &str); 7] = [
     ("MULTI_TENANT", "tenants are not supported yet"),
     ("STORE_NULLS", "NULL deletes the cell"),
     ("UPDATE_CACHE_FREQUENCY", "every statement sees the newest schema"),
+];
+
+/// Options that take effect.
+const WITH_EFFECT: [&str; 15] = [
+    "COMPRESSION",
+    "DATA_BLOCK_ENCODING",
+    "BLOOMFILTER",
+    "VERSIONS",
+    "MIN_VERSIONS",
+    "TTL",
+    "BLOCKSIZE",
+    "KEEP_DELETED_CELLS",
+    "NEW_VERSION_BEHAVIOR",
+    "IN_MEMORY",
+    "BLOCKCACHE",
+    "COLUMN_ENCODED_BYTES",
+    DEFAULT_FAMILY_OPTION,
+    "DURABILITY",
+    "DISABLE_WAL",
 ];
 
 /// Options of a table that say when its regions are split.
@@ -117,7 +136,12 @@ impl TableOptions {
             Some((name, instead)) => {
                 warnings.push(format!("option {name} is kept but has no effect: {instead}"))
             }
-            None => warnings.push(format!("option {} is kept but has no effect", option.name)),
+            None => warnings.push(match nearest(&option.name, known_options()) {
+                Some(meant) if meant != option.name => {
+                    format!("option {} is kept but has no effect; did you mean {meant}?", option.name)
+                }
+                _ => format!("option {} is kept but has no effect", option.name),
+            }),
         }
         self.attributes.insert(option.name.clone(), option.value.clone());
         Ok(())
@@ -188,6 +212,11 @@ impl FamilyOption {
             }
         }
     }
+}
+
+fn known_options() -> impl Iterator<Item = &'static str> {
+    let without = WITHOUT_EFFECT.iter().map(|(name, _)| *name);
+    WITH_EFFECT.into_iter().chain(HONOURED).chain(without)
 }
 
 fn invalid(option: &OptionDef, expected: &str) -> SqlError {

@@ -88,6 +88,10 @@ fn split_hints(text: &str, hints: &mut Vec<String>) {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TokenMap {
     first: HashMap<String, Position>,
+    /// Words that have no dot before or behind them.
+    alone: HashMap<String, Position>,
+    /// Words behind a dot, by the one before it and their own.
+    behind_dot: HashMap<(String, String), Position>,
 }
 
 impl TokenMap {
@@ -95,13 +99,28 @@ impl TokenMap {
     const TOKENS_MAX: usize = 2_000;
 
     pub(super) fn new(tokens: &[TokenWithSpan]) -> Self {
-        let mut first = HashMap::new();
+        let (mut first, mut alone, mut behind_dot) = (HashMap::new(), HashMap::new(), HashMap::new());
         let mut before: &Token = &Token::EOF;
-        for token in tokens.iter().take(Self::TOKENS_MAX) {
+        // The word before a dot that was just passed.
+        let mut qualifier: Option<&Word> = None;
+        let mut tokens = tokens.iter().take(Self::TOKENS_MAX).peekable();
+        while let Some(token) = tokens.next() {
             match &token.token {
                 Token::Whitespace(_) => continue,
                 Token::Word(word) => {
-                    first.entry(word.value.clone()).or_insert_with(|| position(token.span.start));
+                    let start = position(token.span.start);
+                    first.entry(word.value.clone()).or_insert(start);
+                    let has_dot = tokens.peek().is_some_and(|next| next.token == Token::Period);
+                    match (qualifier.take(), before) {
+                        (Some(before), Token::Period) => {
+                            behind_dot.entry((before.value.clone(), word.value.clone())).or_insert(start);
+                        }
+                        _ if !has_dot => {
+                            alone.entry(word.value.clone()).or_insert(start);
+                        }
+                        _ => {}
+                    }
+                    qualifier = has_dot.then_some(word);
                 }
                 Token::SingleQuotedString(file) if names_a_file(before) => {
                     first.entry(format!("'{file}'")).or_insert_with(|| position(token.span.start));
@@ -110,12 +129,21 @@ impl TokenMap {
             }
             before = &token.token;
         }
-        Self { first }
+        Self { first, alone, behind_dot }
     }
 
     /// Position of a file's name.
     pub(crate) fn find_file(&self, path: &str) -> Option<Position> {
         self.first.get(&format!("'{path}'")).copied()
+    }
+
+    /// Position of a column's name, which is behind its table's or stands alone.
+    pub(crate) fn find_column(&self, table: Option<&str>, name: &str) -> Option<Position> {
+        let found = match table {
+            Some(table) => self.behind_dot.get(&(table.to_owned(), name.to_owned())),
+            None => self.alone.get(name),
+        };
+        found.copied().or_else(|| self.find(name))
     }
 
     /// Position of the first token that is this name.

@@ -50,6 +50,34 @@ fn named(word: &str) -> Option<Named> {
     })
 }
 
+/// Phoenix's names of types.
+pub(crate) const TYPE_NAMES: [&str; 24] = [
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "UNSIGNED_TINYINT",
+    "UNSIGNED_SMALLINT",
+    "UNSIGNED_INT",
+    "UNSIGNED_LONG",
+    "FLOAT",
+    "DOUBLE",
+    "UNSIGNED_FLOAT",
+    "UNSIGNED_DOUBLE",
+    "DECIMAL",
+    "BOOLEAN",
+    "DATE",
+    "TIME",
+    "TIMESTAMP",
+    "UNSIGNED_DATE",
+    "UNSIGNED_TIME",
+    "UNSIGNED_TIMESTAMP",
+    "CHAR",
+    "VARCHAR",
+    "BINARY",
+    "VARBINARY",
+];
+
 /// True for the first word of a type.
 pub(super) fn is_type_name(word: &str) -> bool {
     named(word).is_some()

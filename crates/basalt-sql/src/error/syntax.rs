@@ -19,10 +19,10 @@ use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
 use super::code::PhoenixCode;
 use super::translate::lower_first;
-use super::{Position, SqlError, code};
+use super::{Position, SqlError, code, nearest};
 use crate::dialect::{
     BAD_COUNT, BAD_INCREMENT, BAD_LENGTH, BAD_MAX, BAD_MIN, BAD_PRECISION, BAD_START, NO_FUNCTION,
-    NO_FUNCTIONS, NO_KEY_COLUMN, NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD,
+    NO_FUNCTIONS, NO_KEY_COLUMN, NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD, TYPE_NAMES,
 };
 
 /// What sqlparser and we call the end of the text, as what was expected there.
@@ -39,6 +39,10 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
     let (message, position) = split_position(&text);
     let message = readable_expectation(message);
     let expectation = message.strip_prefix("expected ").and_then(|rest| rest.rsplit_once(", found "));
+    let meant = match expectation {
+        Some((NO_TYPE, found)) => nearest(found, TYPE_NAMES),
+        _ => None,
+    };
     let (code, message) = match expectation {
         Some((expected, END)) => (ended_early(expected, sql), message),
         Some((END, found)) => match type_before(sql, position, found) {
@@ -51,7 +55,7 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
         Some((expected, found)) => (mismatch(expected, found, before(sql, position)), message),
         None => (of_refusal(&message), message),
     };
-    SqlError::coded(code, message).at(position.or_else(|| Some(end_of(sql))))
+    SqlError::coded(code, message).suggest(meant).at(position.or_else(|| Some(end_of(sql))))
 }
 
 /// The number of an error that expected one thing and found another.

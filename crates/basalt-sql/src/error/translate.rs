@@ -8,8 +8,9 @@ use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
 use super::code::PhoenixCode;
+use super::functions::instead_of;
 use super::{ErrorKind, Position, SqlError, code, nearest, syntax};
-use crate::dialect::TokenMap;
+use crate::dialect::{TYPE_NAMES, TokenMap};
 
 pub(super) fn lower_first(text: &str) -> String {
     let text = text.trim().trim_end_matches(['.', '!']);
@@ -89,7 +90,7 @@ pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
             SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner)
         }
         DataFusionError::ResourcesExhausted(text) => resources(&text),
-        DataFusionError::NotImplemented(text) => not_implemented(&text),
+        DataFusionError::NotImplemented(text) => not_implemented(&text, tokens),
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => sentence(&text, tokens),
         DataFusionError::Internal(text) => {
             SqlError::internal(format!("bug in the planner: {}", clean(&text)))
@@ -99,10 +100,13 @@ pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
 }
 
 /// What the planner cannot do, or what cannot be done.
-fn not_implemented(text: &str) -> SqlError {
+fn not_implemented(text: &str, tokens: &TokenMap) -> SqlError {
     let text = clean(text);
     if let Some(name) = text.strip_prefix("Unsupported SQL type ") {
-        return SqlError::coded(code::ILLEGAL_DATA, format!("there is no type {name}"));
+        let word = name.split('(').next().unwrap_or(name).trim();
+        return SqlError::coded(code::ILLEGAL_DATA, format!("there is no type {name}"))
+            .suggest(nearest(word, TYPE_NAMES))
+            .at(tokens.find(word));
     }
     if let Some((from, to)) =
         text.strip_prefix("Unsupported CAST from ").and_then(|types| types.split_once(" to "))
@@ -238,7 +242,7 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
             }
             SqlError::coded(code::COLUMN_NOT_FOUND, format!("column {} does not exist", field.flat_name()))
                 .suggest(nearest(&field.name, known))
-                .at(tokens.find(&field.name))
+                .at(tokens.find_column(qualifier.as_deref(), &field.name))
         }
         SchemaError::AmbiguousReference { field } if field.relation.is_some() => SqlError::coded(
             code::AMBIGUOUS_COLUMN,
@@ -255,7 +259,7 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
                 field.name
             ),
         )
-        .at(tokens.find(&field.name)),
+        .at(tokens.find_column(None, &field.name)),
         SchemaError::DuplicateQualifiedField { qualifier, name } => SqlError::coded(
             code::AMBIGUOUS_TABLE,
             format!("the query has two columns {qualifier}.{name}; give one of the tables an alias"),
@@ -271,6 +275,10 @@ fn schema(error: &SchemaError, tokens: &TokenMap) -> SqlError {
 fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
     let text = clean(text);
     if let Some(name) = between(&text, "Invalid function '", "'") {
+        if let Some(instead) = instead_of(&name.to_uppercase()) {
+            let message = format!("function {} is not supported: {instead}", name.to_uppercase());
+            return SqlError::coded(code::FUNCTION_NOT_FOUND, message).at(tokens.find(name));
+        }
         let meant = between(&text, "Did you mean '", "'").map(str::to_owned);
         let meant = meant.filter(|candidate| nearest(name, [candidate.as_str()]).is_some());
         return SqlError::coded(

@@ -6,9 +6,10 @@
 //! segment of the table -> batch -> index rows  ----->   sort, files
 //! ```
 //!
-//! The index follows writes from the moment of its registration on, so nothing has to be caught up with. A build that ends
-//! early, by an error, a kill or the end of the process, leaves an index that is not read; the next opening of the
-//! database begins it again.
+//! The index follows writes from the moment of its registration on, so nothing has to be caught up with. A large table is read
+//! in parts, one stretch of its key after the other; the files of a part are named by the manifest together with the row where
+//! the next one begins. A build that ends early, by an error, a kill or the end of the process, leaves an index that is not
+//! read; the next opening of the database goes on behind its last part.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use basalt_model::{IndexState, KeyRange, LATEST_TIMESTAMP, TableDescriptor, TableId, WriteBatch};
 use basalt_store::env::Task;
 use basalt_store::read::RowRequest;
-use basalt_store::{Database, NewIndex};
+use basalt_store::{Database, Ingest, NewIndex};
 use parking_lot::Mutex;
 
 use super::entries::Entries;
@@ -60,12 +61,16 @@ pub(super) struct Build {
     descriptor: Arc<TableDescriptor>,
     entries: Entries,
     threads: usize,
+    part_rows: u64,
     progress: Arc<Progress>,
     stop: Arc<AtomicBool>,
 }
 
+/// Stretches of the table that are read one by one.
+type Segments = VecDeque<KeyRange>;
+
 impl Build {
-    /// For an index that was just registered.
+    /// For an index that is registered.
     pub(super) fn try_new(
         engine: &Engine,
         index: NewIndex,
@@ -79,7 +84,8 @@ impl Build {
             database: engine.database().clone(),
             index,
             descriptor,
-            threads: engine.state().config().target_partitions(),
+            threads: engine.state().config().target_partitions().max(1),
+            part_rows: engine.index_part_rows().max(1),
             progress: Arc::clone(progress),
             stop: Arc::clone(stop),
         })
@@ -96,7 +102,18 @@ impl Build {
         Self::try_new(engine, index, progress, stop)
     }
 
-    /// Builds; returns the number of rows that the index has. A unique index that cannot be is disabled again.
+    /// Goes on with a build that ended early; from the start where nothing is left of it.
+    fn again(engine: &Engine, index: TableId, stop: &Arc<AtomicBool>) -> Result<Self, SqlError> {
+        let descriptor = engine.database().table_by_id(index)?;
+        let is_building = descriptor.index.as_ref().is_some_and(|index| index.state == IndexState::Building);
+        let known = if is_building { engine.database().resume_index(index)? } else { None };
+        match known {
+            Some(known) => Self::try_new(engine, known, &Arc::default(), stop),
+            None => Self::anew(engine, index, &Arc::default(), stop),
+        }
+    }
+
+    /// Builds; returns the number of rows that it gave the index. A unique index that cannot be is disabled again.
     pub(super) fn run(self) -> Result<u64, SqlError> {
         let rows = self.write()?;
         if let Err(error) = self.check_unique() {
@@ -114,15 +131,46 @@ impl Build {
         self.progress.enter("building the index");
         let rows = self.database.stats(self.base())?.rows_estimate;
         self.progress.expect(rows, 0);
-        let wanted = self.threads * SEGMENTS_PER_THREAD;
-        let segments = self.index.snapshot.segments(self.base(), &[KeyRange::all()], wanted)?;
-        let segments: VecDeque<KeyRange> = segments.into_iter().map(|segment| segment.range).collect();
-        let segments = Mutex::new(segments);
-        let mut load = self.database.build_index(&self.index)?;
+        let mut parts = self.parts(rows)?;
         let mut total = 0;
-        std::thread::scope(|scope| -> Result<(), SqlError> {
+        while let Some(segments) = parts.pop_front() {
+            let behind = segments.back().and_then(|last| last.end.clone());
+            let mut load = self.database.build_index(&self.index)?;
+            total += self.write_part(segments, &mut load)?;
+            match behind.filter(|_| !parts.is_empty()) {
+                Some(behind) => load.finish_part(behind)?,
+                None => {
+                    self.progress.enter("finishing");
+                    load.finish()?
+                }
+            };
+        }
+        Ok(total)
+    }
+
+    /// What the index lacks of its table, which has so many rows: one part at least, in the order of the key.
+    fn parts(&self, rows: u64) -> Result<VecDeque<Segments>, SqlError> {
+        let parts = rows.div_ceil(self.part_rows).max(1);
+        let wanted = self.threads * SEGMENTS_PER_THREAD * usize::try_from(parts).unwrap_or(1);
+        let lacking = KeyRange { start: self.index.from.clone(), end: None };
+        let segments = self.index.snapshot.segments(self.base(), &[lacking], wanted)?;
+        let segments: Vec<KeyRange> = segments.into_iter().map(|segment| segment.range).collect();
+        let length = segments.len().div_ceil(usize::try_from(parts).unwrap_or(1)).max(1);
+        let mut parts: VecDeque<Segments> =
+            segments.chunks(length).map(|part| part.iter().cloned().collect()).collect();
+        if parts.is_empty() {
+            parts.push_back(Segments::new());
+        }
+        Ok(parts)
+    }
+
+    /// Gives the load the index rows of a part; returns how many they are.
+    fn write_part(&self, segments: Segments, load: &mut Ingest) -> Result<u64, SqlError> {
+        let segments = Mutex::new(segments);
+        let mut total = 0;
+        std::thread::scope(|scope| {
             let (queue, batches) = sync_channel(QUEUE_BATCHES);
-            for _ in 0..self.threads.max(1) {
+            for _ in 0..self.threads {
                 let (queue, segments) = (queue.clone(), &segments);
                 scope.spawn(move || {
                     if let Err(error) = self.read(segments, &queue) {
@@ -139,17 +187,14 @@ impl Build {
                 self.progress.add_written(batch.len() as u64);
                 load.add(batch)?;
             }
-            Ok(())
-        })?;
-        self.progress.enter("finishing");
-        load.finish()?;
-        Ok(total)
+            Ok(total)
+        })
     }
 
     /// Makes index rows of segments until there are none left.
     fn read(
         &self,
-        segments: &Mutex<VecDeque<KeyRange>>,
+        segments: &Mutex<Segments>,
         queue: &SyncSender<Result<Made, SqlError>>,
     ) -> Result<(), SqlError> {
         let mut encoder = self.entries.encoder()?;
@@ -206,8 +251,13 @@ struct Made {
 
 /// Builds an index anew, on a thread of its own.
 pub(super) fn later(engine: &Engine, index: TableId) -> Result<(), SqlError> {
-    let builders = engine.builders();
-    let build = Build::anew(engine, index, &Arc::default(), &builders.stop)?;
+    let build = Build::anew(engine, index, &Arc::default(), &engine.builders().stop)?;
+    spawn(engine, build)
+}
+
+/// Goes on building an index, on a thread of its own.
+pub(super) fn go_on(engine: &Engine, index: TableId) -> Result<(), SqlError> {
+    let build = Build::again(engine, index, &engine.builders().stop)?;
     spawn(engine, build)
 }
 

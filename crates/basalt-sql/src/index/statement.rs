@@ -57,6 +57,30 @@ pub(crate) async fn run(
     Ok(Outcome::Done { verb: statement.action.verb() })
 }
 
+/// What CREATE INDEX would do, in a sentence; nothing is changed.
+pub(crate) fn explained(planning: &Planning, statement: &IndexStatement) -> Result<String, SqlError> {
+    let IndexAction::Create(create) = &statement.action else {
+        return Err(SqlError::statement(
+            "of the statements about indexes EXPLAIN takes only CREATE INDEX; the others read no rows",
+        ));
+    };
+    let table = planning.table(&statement.table.table())?;
+    let name = TableName::new(table.relation_name().namespace.clone(), statement.index.clone());
+    let descriptor = define::define(planning, &table, name, create, &mut vec![])?;
+    let stats = planning.engine.database().stats(table.id)?;
+    let index = descriptor.index.as_ref().ok_or_else(|| SqlError::internal("an index is none"))?;
+    let sorted: Vec<&str> = index.parts.iter().map(|part| part.column.as_str()).collect();
+    let part = if create.condition.is_some() { ", of which some are in it" } else { "" };
+    Ok(format!(
+        "CREATE INDEX {} ON {}: reads about {} rows{part} ({} bytes in files), sorts them by {} and the key, and writes files, while other statements go on",
+        statement.index,
+        statement.table,
+        stats.rows_estimate,
+        stats.size_bytes,
+        sorted.join(", ")
+    ))
+}
+
 impl IndexAction {
     fn if_exists(&self) -> bool {
         match self {

@@ -55,7 +55,7 @@ async fn answer(session: &Session, sql: &str) -> Result<Vec<String>, SqlError> {
     Ok(found)
 }
 
-async fn checked(session: &Session, table: &str, index: &str, what: &str) {
+pub(super) async fn checked(session: &Session, table: &str, index: &str, what: &str) {
     let found = rows(session, &format!("check index {index} on {table}")).await;
     assert!(found[0].ends_with("|0|0|NULL|"), "{what}: {found:?}");
 }

@@ -6,8 +6,10 @@ mod caching;
 mod cancelled;
 mod conditions;
 mod cursors;
+mod explained;
 mod files;
 mod first_rows;
+mod index_orders;
 mod indexes;
 mod join_keys;
 mod late_columns;
@@ -19,6 +21,7 @@ mod points;
 mod row_timestamp;
 mod shared;
 mod system;
+mod unfinished_index;
 mod warnings;
 
 use std::collections::HashSet;

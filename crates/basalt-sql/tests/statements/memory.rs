@@ -49,6 +49,28 @@ async fn what_can_spill_finishes_with_little_memory() {
     assert_eq!(count(&session, "t").await, ROWS);
 }
 
+/// What one session may have, another one beside it does not lack.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_may_have_less_memory_than_others() {
+    let fixture = open(256 << 20);
+    let (limited, other) = (fixture.engine.session(), fixture.engine.session());
+    doubled(&limited, 18).await;
+    limited.set_memory_limit(Some(1 << 20));
+    let median = "select cast(median(k) as bigint) from t";
+    let refused = asked(&limited, median).await.expect_err("all values are kept");
+    assert!(refused.contains("that one query of this session may have"), "{refused}");
+    assert_eq!(asked(&other, median).await, Ok(vec![ROWS / 2]));
+    // What can spill does.
+    let sorted = asked(&limited, "select v from t order by v desc").await.expect("sorts");
+    assert!(sorted.len() == ROWS as usize && sorted.is_sorted_by(|a, b| a > b));
+    let joined = "select count(*) from t a join t b on a.v = b.v";
+    limited.set_memory_limit(Some(4 << 20));
+    assert_eq!(asked(&limited, joined).await, Ok(vec![ROWS]));
+    assert!(plan(&other, joined).await.contains("HashJoin"), "the engine's own memory is as before");
+    limited.set_memory_limit(None);
+    assert_eq!(asked(&limited, median).await, Ok(vec![ROWS / 2]));
+}
+
 /// A statement begins again with joins that spill, whatever it does with the rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statements_that_write_join_with_little_memory_too() {

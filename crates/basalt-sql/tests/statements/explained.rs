@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! EXPLAIN of statements that are no queries, and where errors point.
+
+use basalt_sql::Session;
+
+use super::{changed, count, doubled, open, plan};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn statements_that_change_something_are_explained_and_do_not_run() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 2).await;
+    let file = fixture.directory().join("t.csv");
+    let merge = "merge into t using (select 1 as k, 9 as v) s on t.k = s.k when matched and s.v > 3 then delete \
+                 when matched then update set v = s.v when not matched then insert (k, v) values (s.k, s.v)";
+    for (sql, parts) in [
+        (
+            merge.to_owned(),
+            [
+                "MERGE INTO T, one atomic batch",
+                "\n  WHEN MATCHED THEN DELETE\n    ",
+                "\n  WHEN MATCHED THEN UPDATE\n    ",
+                "\n  WHEN NOT MATCHED THEN INSERT\n    ",
+            ],
+        ),
+        (
+            format!("copy (select k from t where v > 2) to '{}'", file.display()),
+            ["COPY TO '", "t.csv'\n  ", "BasaltScan: table=T", "filter="],
+        ),
+        (
+            format!("copy t from '{}'", file.display()),
+            ["COPY INTO T FROM '", "t.csv'", ", one atomic batch", ""],
+        ),
+        (
+            "create index i on t (v desc)".to_owned(),
+            [
+                "CREATE INDEX I ON T: reads about 4 rows",
+                "sorts them by 0:V",
+                "while other statements go on",
+                "",
+            ],
+        ),
+        (
+            "create table c (primary key (k)) as select k from t".to_owned(),
+            ["CREATE TABLE C AS\n  ", "BasaltScan: table=T", "", ""],
+        ),
+    ] {
+        let shown = plan(&session, &sql).await;
+        assert!(parts.iter().all(|part| shown.contains(part)), "{sql}:\n{shown}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&plan(&session, &format!("format json {merge}")).await).expect("JSON");
+    assert_eq!(json["plans"].as_array().map(Vec::len), Some(3), "{json}");
+    assert!(!file.exists() && count(&session, "t").await == 4);
+    for refused in ["drop index i on t", "drop table t", "explain copy nothing from 'x.csv'"] {
+        session.execute(&format!("explain {refused}")).await.expect_err(refused);
+    }
+}
+
+/// Line and column of an error, and the name that was meant.
+async fn pointed(session: &Session, sql: &str) -> (usize, Option<String>) {
+    let error = session.execute(sql).await.expect_err(sql);
+    let position = error.position().unwrap_or_else(|| panic!("{sql}: {error}"));
+    assert_eq!(position.line, 1, "{sql}");
+    (position.column, error.suggestion().map(str::to_owned))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_point_at_the_part_that_is_wrong() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    for sql in ["create table a (k integer primary key, w integer)", "create table b (k integer primary key)"]
+    {
+        changed(&session, sql).await.expect(sql);
+    }
+    for (sql, wrong, meant) in [
+        ("select a.nope from a", "nope", None),
+        ("select a.w, b.w from a, b", "w from", None),
+        ("select a.k, b.kk from a, b", "kk", Some("K")),
+        ("select c.k from a, b", "c.k", None),
+        ("select a.k, k from a, b", "k from", None),
+        ("create table x (k intger primary key)", "intger", Some("INTEGER")),
+        ("select cast(k as varchr) from a", "varchr", Some("VARCHAR")),
+        ("select lenght('a') from a", "lenght", Some("LENGTH")),
+    ] {
+        let (column, suggested) = pointed(&session, sql).await;
+        assert_eq!(column, sql.find(wrong).expect("is in it") + 1, "{sql}");
+        if meant.is_some() {
+            assert_eq!(suggested.as_deref(), meant, "{sql}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn options_and_hints_have_nearest_names() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    changed(&session, "create table t (k integer primary key) compresion = 'NONE', mine = 3")
+        .await
+        .expect("creates");
+    assert_eq!(
+        session.take_warnings(),
+        [
+            "option COMPRESION is kept but has no effect; did you mean COMPRESSION?",
+            "option MINE is kept but has no effect",
+        ]
+    );
+    changed(&session, "select /*+ NO_INDX SERIAL */ k from t").await.expect("runs");
+    assert_eq!(session.take_warnings(), ["there is no hint NO_INDX; did you mean NO_INDEX?"]);
+}
