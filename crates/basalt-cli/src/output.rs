@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use basalt::PLAN_FORMAT;
 use basalt_files::{ColumnText, CsvStyle, arrow_sink, csv_sink, json_array_sink, jsonl_sink, tsv_sink};
 use clap::ValueEnum;
 
@@ -51,6 +52,7 @@ pub(crate) fn sink<'a>(
     out: &'a mut dyn Write,
 ) -> io::Result<Box<dyn Sink + 'a>> {
     Ok(match format {
+        OutputFormat::Json | OutputFormat::Jsonl if is_json_plan(&schema) => Box::new(PlainText(out)),
         OutputFormat::Table => Box::new(table::TableSink::new(schema, style.clone(), out)),
         OutputFormat::Csv => Box::new(csv_sink(CsvStyle::default(), schema, out)?),
         OutputFormat::Tsv => Box::new(tsv_sink(schema, out)?),
@@ -61,6 +63,26 @@ pub(crate) fn sink<'a>(
         OutputFormat::Line => Box::new(line::LineSink::new(schema, out)),
         OutputFormat::Trash => Box::new(Trash),
     })
+}
+
+/// True of the answer of EXPLAIN that is JSON itself.
+fn is_json_plan(schema: &SchemaRef) -> bool {
+    schema.fields().len() == 1 && schema.field(0).metadata().contains_key(PLAN_FORMAT)
+}
+
+/// Texts as they are, a line each.
+struct PlainText<'a>(&'a mut dyn Write);
+
+impl Sink for PlainText<'_> {
+    fn batch(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        (0..batch.num_rows())
+            .filter_map(|row| cell_text(batch.column(0), row))
+            .try_for_each(|text| writeln!(self.0, "{text}"))
+    }
+
+    fn end(&mut self, _: bool) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The text of one value; `None` for NULL.

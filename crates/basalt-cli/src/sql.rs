@@ -11,12 +11,15 @@ use basalt::split_statements;
 use crate::args::{Shared, SqlArgs};
 use crate::connection::Connection;
 use crate::failure::{Failure, Result};
+use crate::output::OutputFormat;
 use crate::statement::{self, Printer, ROWS_MAX_DEFAULT};
 
 /// Runs the command.
 pub(crate) fn run(args: &SqlArgs, shared: &Shared) -> Result<()> {
     let connection = Connection::open(Some(&args.db), shared)?;
     connection.session.set_timeout(args.timeout);
+    connection.session.set_json_plans(matches!(args.format, OutputFormat::Json | OutputFormat::Jsonl));
+    connection.session.set_memory_limit(args.query_memory.map(|size| size.0));
     let printer = Printer {
         format: args.format,
         timing: args.timing,

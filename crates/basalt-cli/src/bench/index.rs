@@ -4,9 +4,10 @@
 //! into one with two.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Instant;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::chance::Chance;
 use super::place::Place;
@@ -25,12 +26,58 @@ const UPSERT_ROWS: u64 = 1_000;
 /// Runs the command.
 pub(crate) fn run(args: &BenchIndexArgs, shared: &Shared) -> Result<()> {
     let place = Place::of(args.dir.as_deref())?;
-    let db = demo::prepare(place.path(), args.scale, shared)?;
+    let figures =
+        measured(place.path(), &Size { scale: args.scale, runs: args.runs, upserts: args.upserts }, shared)?;
+    let mut sheet = Sheet::new(&["what", "figure"], 1);
+    figures.iter().for_each(|figure| sheet.row(vec![figure.what.to_owned(), figure.shown()]));
+    sheet.print();
+    println!("scale factor {}, median of {} runs behind one that is not counted", args.scale, args.runs);
+    let figures: Vec<_> = figures.iter().map(Figure::json).collect();
+    write_json(args.json.as_deref(), &json!({ "scale_factor": args.scale, "figures": figures }))
+}
+
+/// How much is measured.
+pub(super) struct Size {
+    /// TPC-H scale factor.
+    pub(super) scale: f64,
+    /// Times that each query is repeated.
+    pub(super) runs: usize,
+    /// UPSERTs into each of two tables.
+    pub(super) upserts: u64,
+}
+
+/// One figure.
+pub(super) struct Figure {
+    pub(super) what: &'static str,
+    figure: f64,
+    unit: &'static str,
+}
+
+impl Figure {
+    /// For people.
+    pub(super) fn shown(&self) -> String {
+        match self.unit {
+            "s" => duration(std::time::Duration::from_secs_f64(self.figure)),
+            "rows/s" => format!("{} rows/s", grouped(self.figure as u64)),
+            _ => format!("{:.2}", self.figure),
+        }
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        json!({ "what": self.what, "figure": self.figure, "unit": self.unit })
+    }
+}
+
+/// Measures in a directory, where a second run finds the data.
+pub(super) fn measured(dir: &Path, size: &Size, shared: &Shared) -> Result<Vec<Figure>> {
+    let db = demo::prepare(dir, size.scale, shared)?;
     let connection = Connection::open(Some(&db), &Shared { quiet: true, ..shared.clone() })?;
-    let mut bench = Bench { connection, runs: args.runs, figures: vec![] };
+    let mut bench = Bench { connection, runs: size.runs, figures: vec![] };
     bench.reads()?;
-    bench.writes(args.upserts)?;
-    bench.report(args)
+    bench.writes(size.upserts)?;
+    let figure = |(what, figure, unit)| Figure { what, figure, unit };
+    Ok(bench.figures.into_iter().map(figure).collect())
 }
 
 struct Bench {
@@ -100,25 +147,6 @@ impl Bench {
             ("share of the rate that is left", rates[1] / rates[0], ""),
         ]);
         Ok(())
-    }
-
-    fn report(&self, args: &BenchIndexArgs) -> Result<()> {
-        let mut sheet = Sheet::new(&["what", "figure"], 1);
-        for (what, figure, unit) in &self.figures {
-            let shown = match *unit {
-                "s" => duration(std::time::Duration::from_secs_f64(*figure)),
-                "rows/s" => format!("{} rows/s", grouped(*figure as u64)),
-                _ => format!("{figure:.2}"),
-            };
-            sheet.row(vec![(*what).to_owned(), shown]);
-        }
-        sheet.print();
-        println!("scale factor {}, median of {} runs behind one that is not counted", args.scale, args.runs);
-        let figures = self.figures.iter();
-        let figures =
-            figures.map(|(what, figure, unit)| json!({ "what": what, "figure": figure, "unit": unit }));
-        let figures = json!({ "scale_factor": args.scale, "figures": figures.collect::<Vec<_>>() });
-        write_json(args.json.as_deref(), &figures)
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `basalt bench statements`: statements of one row, called in this process as a program that embeds Basalt calls them: a SELECT by the
-//! whole key, as text and prepared, and a prepared UPSERT, whose row is on disk when the call returns or a moment later.
+//! whole key, as text and prepared, and a prepared UPSERT, whose row is on disk when the call returns or a moment later. With `--out` a page
+//! of these and of what [`super::index`] measures.
 
 use std::time::Instant;
 
@@ -9,11 +10,15 @@ use futures::TryStreamExt;
 use serde_json::json;
 
 use super::chance::Chance;
+use super::index::{self, Figure, Size};
+use super::machine;
+use super::page::write_page;
 use super::place::Place;
 use super::sheet::{Sheet, percentile, write_json};
 use crate::args::{BenchStatementsArgs, Shared};
 use crate::connection::Connection;
 use crate::failure::Result;
+use crate::output::grouped;
 use crate::statement::{Until, measure};
 
 /// Rows of one UPSERT that fills the table.
@@ -37,8 +42,32 @@ pub(crate) fn run(args: &BenchStatementsArgs, shared: &Shared) -> Result<()> {
         figures.push(json!({ "call": what, "p50_us": p50, "p99_us": p99 }));
     }
     sheet.print();
-    println!("{} rows, {} calls each, one at a time", args.rows, args.calls);
-    write_json(args.json.as_deref(), &json!({ "rows": args.rows, "calls": args.calls, "figures": figures }))
+    let remark =
+        format!("{} rows, {} calls each, one at a time", grouped(args.rows), grouped(args.calls as u64));
+    println!("{remark}");
+    let mut all = json!({ "rows": args.rows, "calls": args.calls, "figures": figures });
+    if let Some(path) = &args.out {
+        drop(connection);
+        let size = Size { scale: args.scale, runs: args.runs, upserts: args.upserts };
+        let of_indexes = index::measured(place.path(), &size, shared)?;
+        all["index"] = of_indexes.iter().map(Figure::json).collect();
+        write_page(path, page(args, &sheet, &remark, &of_indexes), &[])?;
+    }
+    write_json(args.json.as_deref(), &all)
+}
+
+/// The page with all of it.
+fn page(args: &BenchStatementsArgs, calls: &Sheet<'_>, remark: &str, of_indexes: &[Figure]) -> String {
+    let mut indexes = Sheet::new(&["what", "figure"], 1);
+    of_indexes.iter().for_each(|figure| indexes.row(vec![figure.what.to_owned(), figure.shown()]));
+    format!(
+        "# Statements\n\nWritten by `basalt bench statements --out FILE`; {}. Statements are called in the process, one at a time.\n\n{}\n{remark}.\n\nIndexes of LINEITEM, TPC-H scale factor {}; queries: median of {} runs behind one that is not counted.\n\n{}",
+        machine::processors(),
+        calls.markdown(),
+        args.scale,
+        args.runs,
+        indexes.markdown()
+    )
 }
 
 /// Calls of a kind, one after the other.

@@ -99,3 +99,23 @@ fn statements_of_one_row_are_timed_call_by_call() {
     let took = |figure: &serde_json::Value| figure["p50_us"].as_f64().is_some_and(|micros| micros > 0.0);
     assert!(figures.iter().all(took), "{figures:?}");
 }
+
+#[test]
+fn statements_and_indexes_make_a_page() {
+    let place = Place::new();
+    std::fs::write(place.path("s.md"), "old\n\n## Why\n\nText.\n").expect("writes");
+    let arguments = "bench statements --rows 50 --calls 20 --sf 0.001 --runs 1 --upserts 2 --dir data --json s.json --out s.md --quiet";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    let page = std::fs::read_to_string(place.path("s.md")).expect("a page");
+    for part in [
+        "SELECT of one row",
+        "| CREATE LOCAL INDEX on l_extendedprice |",
+        "| DROP INDEX |",
+        "two local indexes",
+        "## Why",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(json(&place, "s.json")["index"].as_array().is_some_and(|figures| figures.len() >= 9));
+}

@@ -40,6 +40,20 @@ fn json() {
 }
 
 #[test]
+fn plans_are_json_where_results_are() {
+    let place = Place::with(TABLE);
+    for sql in
+        ["EXPLAIN SELECT * FROM t", "EXPLAIN ANALYZE SELECT * FROM t", "EXPLAIN FORMAT JSON SELECT * FROM t"]
+    {
+        let ran = place.run(&["sql", "db", "-c", sql, "--format", "json"]);
+        ran.expect_ok();
+        let plan: serde_json::Value = serde_json::from_str(&ran.out).expect("valid JSON");
+        assert_eq!(plan["plan"]["operator"], "BasaltScan", "{sql}: {}", ran.out);
+        assert_eq!(plan["plan"]["metrics"].is_object(), sql.contains("ANALYZE"), "{sql}: {}", ran.out);
+    }
+}
+
+#[test]
 fn markdown() {
     assert!(printed("markdown").starts_with("| K | D | V | AT |\n|---:|---:|---|---|\n| 1 | 1.50 | a,b |"));
 }
