@@ -37,7 +37,7 @@ pub(crate) use alter::{after_alter, before_alter, prune};
 pub(crate) use build::{Builders, rebuild_outdated};
 pub(crate) use cascade::{cascade, cascaded};
 pub(crate) use statement::{explained, run};
-pub(crate) use usable::{Usable, unqualified, usable};
+pub(crate) use usable::{Place, Usable, unqualified, usable};
 
 use crate::dialect::TokenMap;
 use crate::engine::Engine;

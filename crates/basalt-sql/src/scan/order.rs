@@ -6,7 +6,7 @@ use basalt_model::{KeyColumn, SortOrder};
 use datafusion::logical_expr::Expr;
 
 use super::BasaltTable;
-use crate::index::Usable;
+use crate::index::{Place, Usable};
 use crate::keys;
 
 /// The order of rows that is wanted, and how many of them.
@@ -47,17 +47,20 @@ impl WantedOrder {
         !index.is_loose
             && self.columns.iter().all(|wanted| {
                 let place = index.place(&wanted.name);
-                let is_next =
-                    |key: &KeyColumn| place.is_some_and(|place| place.column == key.name) && wanted.is(key);
+                let is_next = |key: &KeyColumn| {
+                    let of = |place: &Place| place.column == key.name && wanted.is(key, place);
+                    place.is_some_and(of)
+                };
                 rest.next().is_some_and(is_next)
             })
     }
 }
 
 impl WantedColumn {
-    fn is(&self, key: &KeyColumn) -> bool {
+    fn is(&self, key: &KeyColumn, place: &Place) -> bool {
         // NULL sorts first in a row key, whichever the order of the column.
-        self.descending == is_descending(key) && (self.nulls_first || !key.nullable)
+        let has_nulls = key.nullable || place.presence.is_some();
+        self.descending == is_descending(key) && (self.nulls_first || !has_nulls)
     }
 }
 
