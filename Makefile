@@ -38,7 +38,7 @@ help:
 	@echo 'make bench-store opening after a crash, a database of 1,000 regions -> docs/benchmarks/store.md'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
 	@echo 'make fuzz       every fuzz target of store file, log, manifest and protocol for TIME=600 seconds each, JOBS=1 at once (needs cargo-fuzz)'
-	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50), joins, sorts and DISTINCT with 256 MB (MANY=16777216 rows), minutes of clients that come and go'
+	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50), joins, sorts and DISTINCT with 256 MB (MANY=16777216 rows), clients that come and go, twice for LOAD_SECONDS=120'
 
 build: toolchain
 	$(CARGO) build --release --workspace --locked
@@ -142,12 +142,13 @@ KILLS ?= 3000
 NODES ?= 25000000
 SEEDS ?= 50
 MANY ?= 16777216
+LOAD_SECONDS ?= 120
 torture: toolchain
 	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
 	BASALT_NODES=$(NODES) $(CARGO) test --release --workspace --locked --test linked_list -- --nocapture
 	BASALT_SEEDS=$(SEEDS) $(CARGO) test --release --workspace --locked --test store -- --nocapture cut_off
 	BASALT_ROWS=$(MANY) $(CARGO) test --release --workspace --locked --test statements -- --nocapture what_phoenix
-	BASALT_LOAD_SECONDS=120 $(CARGO) test --release --workspace --locked --test clients_come_and_go
+	BASALT_LOAD_SECONDS=$(LOAD_SECONDS) $(CARGO) test --release --workspace --locked --test clients_come_and_go
 
 TIME ?= 600
 TARGETS ?=

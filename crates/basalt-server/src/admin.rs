@@ -8,7 +8,7 @@ use basalt_wire::{Exception, exception, pb};
 
 use crate::call::{Incoming, Reply};
 use crate::failure;
-use crate::master::region_loads_of;
+use crate::master::{log_entries, region_loads_of};
 use crate::meta;
 use crate::node::Node;
 use crate::regions::{Place, Region};
@@ -29,11 +29,14 @@ pub(crate) fn call(node: &Arc<Node>, method: &str, incoming: &Incoming) -> Optio
             stats: pb::CacheEvictionStats { evicted_blocks: Some(0), ..Default::default() },
         }),
         "UpdateConfiguration" => Reply::empty(),
-        "GetLogEntries" => Reply::of(&pb::LogEntry {
-            log_class_name: "org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses"
-                .to_owned(),
-            log_message: Default::default(),
-        }),
+        "GetLogEntries" => log_entries(incoming),
+        "GetStoreFile" => store_files(node, incoming),
+        "CompactionSwitch" => switch_compactions(node, incoming),
+        // Slow calls are not logged, compactions do not queue, and no file is kept in a cache as a whole: all of these are empty messages.
+        "GetSlowLogResponses" | "GetLargeLogResponses" | "ClearCompactionQueues" | "GetCachedFilesList" => {
+            Reply::empty()
+        }
+        "ClearSlowLogsResponses" => Reply::of(&pb::ClearSlowLogResponses { is_cleaned: false }),
         _ => return None,
     })
 }
@@ -84,6 +87,10 @@ fn compact(node: &Arc<Node>, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::CompactRegionRequest = incoming.decode()?;
     let Place::Stored(region) = node.place(&request.region)? else { return Reply::empty() };
     check_family(&region, request.family.as_deref())?;
+    // As in HBase, who switched compactions off is not asked for one.
+    if !node.db.upkeep_compacts() {
+        return Reply::empty();
+    }
     let (table, major) = (region.table.id(), request.major());
     // All regions of a table are compacted by one call: the calls for the others find it under way.
     if node.compactions.begin(table, major) {
@@ -94,6 +101,28 @@ fn compact(node: &Arc<Node>, incoming: &Incoming) -> Result<Reply, Exception> {
         });
     }
     Reply::empty()
+}
+
+/// The names of the files of a region, of all families or those named.
+fn store_files(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::GetStoreFileRequest = incoming.decode()?;
+    let Place::Stored(region) = node.place(&request.region)? else { return Reply::empty() };
+    request.family.iter().try_for_each(|family| check_family(&region, Some(family)))?;
+    let mut store_file = Vec::new();
+    for file in node.db.files() {
+        let wanted = request.family.is_empty()
+            || request.family.iter().any(|family| file.family.as_bytes() == &family[..]);
+        if file.table == region.table.id() && file.region == region.id && wanted {
+            store_file.push(file.meta.id.to_string());
+        }
+    }
+    Reply::of(&pb::GetStoreFileResponse { store_file })
+}
+
+fn switch_compactions(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::CompactionSwitchRequest = incoming.decode()?;
+    let prev_state = node.db.set_upkeep_compactions(request.enabled);
+    Reply::of(&pb::CompactionSwitchResponse { prev_state })
 }
 
 fn check_family(region: &Region, family: Option<&[u8]>) -> Result<(), Exception> {

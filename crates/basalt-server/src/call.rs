@@ -11,7 +11,7 @@ use prost::Message;
 
 use crate::client::scan::{self, ReadAhead};
 use crate::node::Node;
-use crate::{admin, client, master, registry};
+use crate::{admin, client, master, refusals, registry};
 
 /// The codecs that the header may name; both have the same layout for cells without tags.
 const CODECS: [&str; 2] =
@@ -247,7 +247,10 @@ fn dispatch(node: &Arc<Node>, context: &Context, mut request: Request) -> Result
     };
     // The registry's methods are there for whoever asks a master, too.
     let reply = reply.or_else(|| context.is_master().then(|| registry::call(node, method)).flatten());
-    reply.unwrap_or_else(|| Err(Exception::refused(format!("method {method} is not known to this service"))))
+    reply.unwrap_or_else(|| {
+        let unknown = || Exception::refused(format!("method {method} is not known to this service"));
+        Err(refusals::of_method(method).unwrap_or_else(unknown))
+    })
 }
 
 fn whole_scan(node: &Arc<Node>, context: &Context, incoming: &Incoming) -> Result<Reply, Exception> {

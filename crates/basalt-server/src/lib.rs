@@ -33,6 +33,7 @@ mod master;
 mod meta;
 mod node;
 mod nonces;
+mod refusals;
 mod regions;
 mod registry;
 mod scanners;

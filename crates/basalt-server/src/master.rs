@@ -4,7 +4,7 @@
 //! A change is made before its call is answered; the number of a procedure that clients get, and ask for until it is finished,
 //! is therefore always that of a finished one.
 
-use basalt_wire::{Exception, exception, pb};
+use basalt_wire::{Exception, pb};
 
 use crate::call::{Incoming, Reply};
 use crate::node::Node;
@@ -17,7 +17,7 @@ mod snapshots;
 pub(crate) mod switches;
 mod tables;
 
-pub(crate) use cluster::region_loads_of;
+pub(crate) use cluster::{log_entries, region_loads_of};
 
 /// The answer of a method; `None` if there is no such method.
 pub(crate) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Result<Reply, Exception>> {
@@ -27,6 +27,10 @@ pub(crate) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
             Reply::of(&pb::IsInMaintenanceModeResponse { in_maintenance_mode: false })
         }
         "getProcedureResult" => procedures::result(node, incoming),
+        "ExecProcedure" | "ExecProcedureWithRet" => procedures::execute(node, incoming),
+        "IsProcedureDone" => procedures::is_done(incoming),
+        // All are over before anybody can want to end them.
+        "AbortProcedure" => Reply::of(&pb::AbortProcedureResponse { is_procedure_aborted: false }),
         "GetProcedures" => Reply::of(&pb::GetProceduresResponse::default()),
         "GetLocks" => Reply::of(&pb::GetLocksResponse::default()),
         "GetTableNames" => tables::names(node, incoming),
@@ -65,18 +69,21 @@ pub(crate) fn call(node: &Node, method: &str, incoming: &Incoming) -> Option<Res
         "RestoreSnapshot" => snapshots::restore(node, incoming),
         "SplitRegion" => regions::split(node, incoming),
         "MergeTableRegions" => regions::merge(node, incoming),
-        "getLastMajorCompactionTimestamp" => {
-            Reply::of(&pb::MajorCompactionTimestampResponse { compaction_timestamp: 0 })
+        "TruncateRegion" => regions::truncate(node, incoming),
+        "getLastMajorCompactionTimestamp" => cluster::last_major_compaction(node, incoming),
+        "getLastMajorCompactionTimestampForRegion" => {
+            cluster::last_major_compaction_of_region(node, incoming)
         }
+        "GetLogEntries" => log_entries(incoming),
+        "IsRpcThrottleEnabled" => {
+            Reply::of(&pb::IsRpcThrottleEnabledResponse { rpc_throttle_enabled: false })
+        }
+        // None is known that is dead, and what a master would keep beside tables is in the manifest already.
+        "ClearDeadServers" => Reply::of(&pb::ClearDeadServersResponse::default()),
+        "FlushMasterStore" => Reply::empty(),
         "getSecurityCapabilities" => Reply::of(&pb::SecurityCapabilitiesResponse {
             capabilities: vec![pb::security_capabilities_response::Capability::SimpleAuthentication as i32],
         }),
-        "MoveRegion" | "AssignRegion" | "UnassignRegion" | "OfflineRegion" => unsupported("moves of regions"),
-        "ExecMasterService" => unsupported("coprocessors"),
         _ => return switches::call(node, method, incoming),
     })
-}
-
-fn unsupported(what: &str) -> Result<Reply, Exception> {
-    Err(Exception::new(exception::DO_NOT_RETRY, format!("this server does not support {what}")))
 }

@@ -138,16 +138,24 @@ impl Server {
         self.zookeeper_address
     }
 
-    /// The properties that a client's `hbase-site.xml` needs.
+    /// The properties that a client's `hbase-site.xml` needs: two for clients that ask the server itself, and two more, if it answers for
+    /// ZooKeeper, for those that can only ask there. A client that knows the first ones does not look at the others.
     pub fn client_configuration(&self) -> String {
-        let property = |name: &str, value: &str| {
-            format!("  <property>\n    <name>{name}</name>\n    <value>{value}</value>\n  </property>\n")
-        };
-        format!(
-            "<configuration>\n{}{}</configuration>\n",
-            property("hbase.client.registry.impl", "org.apache.hadoop.hbase.client.RpcConnectionRegistry"),
-            property("hbase.client.bootstrap.servers", &self.address.to_string()),
-        )
+        let registry = "org.apache.hadoop.hbase.client.RpcConnectionRegistry".to_owned();
+        let mut properties = vec![
+            ("hbase.client.registry.impl", registry),
+            ("hbase.client.bootstrap.servers", self.address.to_string()),
+        ];
+        if let Some(address) = self.zookeeper_address {
+            properties.push(("hbase.zookeeper.quorum", address.ip().to_string()));
+            properties.push(("hbase.zookeeper.property.clientPort", address.port().to_string()));
+        }
+        let mut text = "<configuration>\n".to_owned();
+        for (name, value) in properties {
+            let property = format!("    <name>{name}</name>\n    <value>{value}</value>\n");
+            text.push_str(&format!("  <property>\n{property}  </property>\n"));
+        }
+        text + "</configuration>\n"
     }
 
     /// What the server does at the moment.

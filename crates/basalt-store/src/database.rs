@@ -42,6 +42,7 @@ mod flush;
 mod hfiles;
 pub(crate) mod indexes;
 mod ingest;
+mod namespaces;
 mod open;
 mod pacing;
 mod regions;
@@ -53,6 +54,7 @@ mod write;
 
 pub use indexes::NewIndex;
 pub use ingest::{Ingest, IngestSummary};
+pub use namespaces::NamespaceProperties;
 pub use snapshots::TableSnapshot;
 
 /// A database that this process has open. Cheap to clone; the last clone that goes closes it.
@@ -193,6 +195,17 @@ impl Database {
     /// The last compactions since the database was opened, the newest last.
     pub fn compactions(&self) -> Vec<CompactionStats> {
         self.shared().metrics.ended.lock().iter().cloned().collect()
+    }
+
+    /// Lets the upkeep compact store files, or not, until it is told otherwise or the database is closed; gives how it was. Without
+    /// compactions reads grow slower, and writes are slowed down. Compactions that somebody asks for are made in any case.
+    pub fn set_upkeep_compactions(&self, enabled: bool) -> bool {
+        self.shared().upkeep.set_compactions(enabled)
+    }
+
+    /// True if the upkeep compacts store files.
+    pub fn upkeep_compacts(&self) -> bool {
+        self.shared().upkeep.compacts()
     }
 
     /// Counters of this database since it was opened.

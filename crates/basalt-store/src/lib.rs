@@ -30,7 +30,7 @@ mod workers;
 
 pub use basalt_hfile::CellRun;
 pub use check::{CheckReport, Finding, Severity, check};
-pub use database::{Database, Ingest, IngestSummary, NewIndex, TableSnapshot};
+pub use database::{Database, Ingest, IngestSummary, NamespaceProperties, NewIndex, TableSnapshot};
 pub use env::{DiskCacheOptions, Env};
 pub use error::{Corruption, Error, Result};
 pub use ids::{FileId, RegionId};

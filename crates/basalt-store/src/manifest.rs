@@ -138,6 +138,9 @@ pub(crate) struct Manifest {
     pub(crate) first_segment: u64,
     /// Namespaces that exist without a table in them, and all others.
     pub(crate) namespaces: BTreeSet<String>,
+    /// Properties of those namespaces that have some.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) namespace_properties: BTreeMap<String, BTreeMap<String, String>>,
     pub(crate) tables: Vec<TableEntry>,
     pub(crate) regions: Vec<RegionEntry>,
     /// Snapshots of tables, by name.
@@ -158,6 +161,7 @@ impl Manifest {
             last_timestamp: 0,
             first_segment: 1,
             namespaces: BTreeSet::from([basalt_model::table::DEFAULT_NAMESPACE.to_owned()]),
+            namespace_properties: BTreeMap::new(),
             tables: Vec::new(),
             regions: Vec::new(),
             snapshots: Vec::new(),
@@ -170,6 +174,14 @@ impl Manifest {
 
     pub(crate) fn table(&self, id: TableId) -> Option<&TableEntry> {
         self.tables.iter().find(|table| table.id == id)
+    }
+
+    /// Gives a namespace other properties.
+    pub(crate) fn set_namespace_properties(&mut self, name: &str, properties: BTreeMap<String, String>) {
+        match properties.is_empty() {
+            true => self.namespace_properties.remove(name),
+            false => self.namespace_properties.insert(name.to_owned(), properties),
+        };
     }
 
     pub(crate) fn snapshot(&self, name: &str) -> Option<&SnapshotEntry> {

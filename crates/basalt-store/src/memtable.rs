@@ -209,8 +209,8 @@ impl Memtable {
     }
 }
 
-/// Bytes of entries after which a chunk takes no further row.
-const CHUNK_BYTES: usize = 1 << 20;
+/// Bytes of entries after which a chunk takes no further row: every open scan may hold a chunk.
+const CHUNK_BYTES: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests;

@@ -64,6 +64,15 @@ impl Snapshot {
         Self { shared, version, seq }
     }
 
+    /// The same for one table only: what other tables have had since then is not kept for it.
+    pub fn of_table(&self, id: TableId) -> Result<Self> {
+        let table = Arc::clone(self.version.table(id)?);
+        let mut version = Version::default();
+        version.names.insert(table.descriptor.name.clone(), id);
+        version.tables.insert(id, table);
+        Ok(Self { shared: Arc::clone(&self.shared), version: Arc::new(version), seq: self.seq })
+    }
+
     /// The newest commit that the snapshot shows.
     pub fn seq(&self) -> Seq {
         self.seq

@@ -2,6 +2,8 @@
 //! Descriptors of tables, families and namespaces. All attributes are texts; those that Basalt does not know are kept
 //! and given back.
 
+use std::collections::BTreeMap;
+
 use basalt_model::{FamilyDescriptor, TableDescriptor, TableName};
 use bytes::Bytes;
 
@@ -118,9 +120,11 @@ pub fn meta_descriptor() -> TableDescriptor {
     meta.family(family("info")).family(family("table"))
 }
 
-/// The message of a namespace.
-pub fn namespace(name: &str) -> pb::NamespaceDescriptor {
-    pb::NamespaceDescriptor { name: Bytes::copy_from_slice(name.as_bytes()), configuration: Vec::new() }
+/// The message of a namespace with these properties.
+pub fn namespace(name: &str, properties: BTreeMap<String, String>) -> pb::NamespaceDescriptor {
+    let configuration =
+        properties.into_iter().map(|(name, value)| pb::NameStringPair { name, value }).collect();
+    pb::NamespaceDescriptor { name: Bytes::copy_from_slice(name.as_bytes()), configuration }
 }
 
 #[cfg(test)]

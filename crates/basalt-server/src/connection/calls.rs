@@ -120,8 +120,10 @@ impl Calls {
 
     async fn turn(&mut self, socket: &mut Socket, input: &mut Input, output: &mut Output) -> Result<(), End> {
         self.collect(output);
-        let more = self.make_calls(input, output)? && self.may_begin(output);
+        let unmade = self.make_calls(input, output)?;
         output.send_now(socket)?;
+        // Calls that were held back by answers that are sent now have arrived long ago: nothing else would wake them.
+        let more = unmade && self.may_begin(output);
         self.read_ahead(more);
         if more || self.yielded.elapsed() >= TURN {
             tokio::task::yield_now().await;

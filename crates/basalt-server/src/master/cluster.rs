@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The state of the cluster, which is this server.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_wire::names::table_message;
+use basalt_model::TableId;
+use basalt_store::RegionId;
+use basalt_wire::names::{table_message, table_of};
 use basalt_wire::{Exception, pb};
 
 use crate::call::{Incoming, Reply};
+use crate::failure;
 use crate::node::Node;
+use crate::regions::Place;
 
 /// What clients are told that they talk to: they choose by it what they ask for.
 const HBASE_VERSION: &str = "2.6.4";
@@ -100,10 +105,59 @@ pub(crate) fn region_loads_of(node: &Node, name: &basalt_model::TableName) -> Ve
             store_uncompressed_size_mb: Some(megabytes(stats.size_bytes)),
             storefile_size_mb: Some(megabytes(stats.size_bytes)),
             mem_store_size_mb: Some(megabytes(stats.memtable_bytes)),
+            last_major_compaction_ts: Some(last_major_ms(node, id, region.id) as u64),
             ..Default::default()
         })
     };
     regions.iter().filter_map(load).collect()
+}
+
+/// When the last major compaction of a region ended, in milliseconds; of several families, that of the one that was compacted longest ago. 0 if there
+/// was none since the database was opened.
+fn last_major_ms(node: &Node, table: TableId, region: RegionId) -> i64 {
+    let mut by_family = BTreeMap::new();
+    for compaction in node.db.compactions() {
+        if compaction.table == table && compaction.region == region && compaction.reason == "major" {
+            by_family.insert(compaction.family, compaction.ended_ms);
+        }
+    }
+    by_family.into_values().min().unwrap_or(0)
+}
+
+/// Of all regions of a table that of the one that was compacted longest ago.
+pub(super) fn last_major_compaction(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::MajorCompactionTimestampRequest = incoming.decode()?;
+    let (id, _) = node.db.table(&table_of(&request.table_name)?).map_err(failure::of_store)?;
+    let regions = node.db.regions(id).map_err(failure::of_store)?;
+    let compaction_timestamp = regions.iter().map(|region| last_major_ms(node, id, region.id)).min();
+    let compaction_timestamp = compaction_timestamp.unwrap_or(0);
+    Reply::of(&pb::MajorCompactionTimestampResponse { compaction_timestamp })
+}
+
+pub(super) fn last_major_compaction_of_region(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::MajorCompactionTimestampForRegionRequest = incoming.decode()?;
+    let compaction_timestamp = match node.place(&request.region)? {
+        Place::Meta => 0,
+        Place::Stored(region) => last_major_ms(node, region.table.id(), region.id),
+    };
+    Reply::of(&pb::MajorCompactionTimestampResponse { compaction_timestamp })
+}
+
+/// The logs that clients may ask for (slow calls, decisions of the balancer): nothing is ever in them. The request names its own class, the answer
+/// the one that belongs to it.
+pub(crate) fn log_entries(incoming: &Incoming) -> Result<Reply, Exception> {
+    const MESSAGES: &str = "org.apache.hadoop.hbase.shaded.protobuf.generated.";
+    let request: pb::LogRequest = incoming.decode()?;
+    let class = match request.log_class_name.rsplit(['$', '.']).next() {
+        Some("SlowLogResponseRequest") => "AdminProtos$SlowLogResponses",
+        Some("BalancerDecisionsRequest") => "MasterProtos$BalancerDecisionsResponse",
+        Some("BalancerRejectionsRequest") => "MasterProtos$BalancerRejectionsResponse",
+        _ => {
+            let log = request.log_class_name;
+            return Err(Exception::refused(format!("there is no log for {log} on this server")));
+        }
+    };
+    Reply::of(&pb::LogEntry { log_class_name: format!("{MESSAGES}{class}"), log_message: Default::default() })
 }
 
 fn megabytes(bytes: u64) -> u32 {

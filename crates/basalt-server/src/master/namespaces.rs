@@ -2,6 +2,7 @@
 //! Namespaces. Two exist always: `default`, and `hbase` for the system's own tables.
 
 use basalt_model::table::DEFAULT_NAMESPACE;
+use basalt_store::NamespaceProperties;
 use basalt_wire::names::{SYSTEM_NAMESPACE, meta_table, table_message};
 use basalt_wire::{Exception, exception, pb, schema};
 
@@ -9,6 +10,10 @@ use super::procedures::Nonce;
 use crate::call::{Incoming, Reply};
 use crate::failure;
 use crate::node::Node;
+
+/// Names of properties that HBase acts upon: limits of tables and regions, and servers to be on.
+const QUOTA_PREFIX: &str = "hbase.namespace.quota.";
+const SERVER_GROUP: &str = "hbase.rsgroup.name";
 
 /// All namespaces, sorted.
 pub(super) fn all(node: &Node) -> Vec<String> {
@@ -32,11 +37,11 @@ pub(super) fn create(node: &Node, incoming: &Incoming) -> Result<Reply, Exceptio
     let name = name_of(&request.namespace_descriptor)?;
     let nonce = (request.nonce_group, request.nonce);
     let proc_id = run(node, nonce, || {
-        check_configuration(&request.namespace_descriptor)?;
+        let properties = properties_of(request.namespace_descriptor)?;
         if name == SYSTEM_NAMESPACE {
             return Err(Exception::new(exception::NAMESPACE_EXISTS, name.clone()));
         }
-        node.db.create_namespace(&name).map_err(failure::of_store)
+        node.db.create_namespace_with(&name, properties).map_err(failure::of_store)
     })?;
     Reply::of(&pb::CreateNamespaceResponse { proc_id: Some(proc_id) })
 }
@@ -46,7 +51,12 @@ pub(super) fn modify(node: &Node, incoming: &Incoming) -> Result<Reply, Exceptio
     let name = name_of(&request.namespace_descriptor)?;
     let proc_id = run(node, (request.nonce_group, request.nonce), || {
         check_exists(node, &name)?;
-        check_configuration(&request.namespace_descriptor)
+        let properties = properties_of(request.namespace_descriptor)?;
+        if name == SYSTEM_NAMESPACE {
+            let message = format!("namespace {name} is one of the system's own and cannot be changed");
+            return Err(Exception::new(exception::CONSTRAINT, message));
+        }
+        node.db.set_namespace_properties(&name, properties).map_err(failure::of_store)
     })?;
     Reply::of(&pb::ModifyNamespaceResponse { proc_id: Some(proc_id) })
 }
@@ -67,12 +77,12 @@ pub(super) fn delete(node: &Node, incoming: &Incoming) -> Result<Reply, Exceptio
 pub(super) fn descriptor(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
     let request: pb::GetNamespaceDescriptorRequest = incoming.decode()?;
     check_exists(node, &request.namespace_name)?;
-    let namespace_descriptor = schema::namespace(&request.namespace_name);
+    let namespace_descriptor = message(node, &request.namespace_name);
     Reply::of(&pb::GetNamespaceDescriptorResponse { namespace_descriptor })
 }
 
 pub(super) fn descriptors(node: &Node) -> Result<Reply, Exception> {
-    let namespace_descriptor = all(node).iter().map(|name| schema::namespace(name)).collect();
+    let namespace_descriptor = all(node).iter().map(|name| message(node, name)).collect();
     Reply::of(&pb::ListNamespaceDescriptorsResponse { namespace_descriptor })
 }
 
@@ -112,17 +122,25 @@ fn run(node: &Node, nonce: Nonce, change: impl FnOnce() -> Result<(), Exception>
     node.procedures.run(nonce, node.db.now_ms(), change)
 }
 
+fn message(node: &Node, name: &str) -> pb::NamespaceDescriptor {
+    schema::namespace(name, node.db.namespace_properties(name))
+}
+
 fn name_of(message: &pb::NamespaceDescriptor) -> Result<String, Exception> {
     let name = std::str::from_utf8(&message.name).map(str::to_owned);
     name.map_err(|_| Exception::refused("the name of the namespace is not UTF-8 text"))
 }
 
-fn check_configuration(message: &pb::NamespaceDescriptor) -> Result<(), Exception> {
-    match message.configuration.first() {
-        None => Ok(()),
-        Some(pair) => Err(Exception::refused(format!(
-            "namespace property {} cannot be kept: namespaces have no properties here",
-            pair.name
-        ))),
+/// The properties that a client gives; those that HBase acts upon are refused, because nothing would act upon them here.
+fn properties_of(message: pb::NamespaceDescriptor) -> Result<NamespaceProperties, Exception> {
+    let mut properties = NamespaceProperties::new();
+    for pb::NameStringPair { name, value } in message.configuration {
+        if name.starts_with(QUOTA_PREFIX) || name == SERVER_GROUP {
+            let message =
+                format!("namespace property {name} is refused: this server has no quotas and no groups");
+            return Err(Exception::refused(message));
+        }
+        properties.insert(name, value);
     }
+    Ok(properties)
 }

@@ -6,10 +6,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use basalt_wire::{Exception, pb};
+use basalt_wire::names::table_of_text;
+use basalt_wire::{Exception, exception, pb};
 use parking_lot::Mutex;
 
 use crate::call::{Incoming, Reply};
+use crate::failure;
 use crate::node::Node;
 
 /// Procedures remembered, at most.
@@ -82,6 +84,39 @@ pub(super) fn result(node: &Node, incoming: &Incoming) -> Result<Reply, Exceptio
         result: None,
         exception: None,
     })
+}
+
+/// The only one of the procedures by signature: how clients before 2.6 flush a table.
+const FLUSH_TABLE: &str = "flush-table-proc";
+
+/// A procedure that is named by its signature. It is over when it is answered.
+pub(super) fn execute(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let pb::ExecProcedureRequest { procedure } = incoming.decode()?;
+    check_signature(&procedure)?;
+    let table = table_of_text(procedure.instance().as_bytes())
+        .ok_or_else(|| Exception::refused(format!("{FLUSH_TABLE} names no table")))?;
+    let (id, _) = node
+        .db
+        .table(&table)
+        .map_err(|_| Exception::new(exception::TABLE_NOT_FOUND, procedure.instance()))?;
+    node.db.flush(Some(id)).map_err(failure::of_store)?;
+    Reply::of(&pb::ExecProcedureResponse { expected_timeout: Some(0), return_data: None })
+}
+
+pub(super) fn is_done(incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::IsProcedureDoneRequest = incoming.decode()?;
+    let procedure = request.procedure.unwrap_or_default();
+    check_signature(&procedure)?;
+    Reply::of(&pb::IsProcedureDoneResponse { done: Some(true), snapshot: Some(procedure) })
+}
+
+fn check_signature(procedure: &pb::ProcedureDescription) -> Result<(), Exception> {
+    match procedure.signature.as_str() {
+        FLUSH_TABLE => Ok(()),
+        other => Err(Exception::refused(format!(
+            "procedure {other} is not known to this server; expected {FLUSH_TABLE}"
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Splits and merges that clients ask for.
+//! Splits, merges and truncations of regions that clients ask for.
 
 use basalt_wire::{Exception, exception, pb};
 
@@ -26,6 +26,17 @@ pub(super) fn split(node: &Node, incoming: &Incoming) -> Result<Reply, Exception
         node.db.split_region(region.table.id(), region.id, row).map(drop).map_err(failure::of_store)
     })?;
     Reply::of(&pb::SplitTableRegionResponse { proc_id: Some(proc_id) })
+}
+
+/// All rows of one region go.
+pub(super) fn truncate(node: &Node, incoming: &Incoming) -> Result<Reply, Exception> {
+    let request: pb::TruncateRegionRequest = incoming.decode()?;
+    let nonce: Nonce = (request.nonce_group, request.nonce);
+    let proc_id = node.procedures.run(nonce, node.db.now_ms(), || {
+        let region = node.region_of_info(&request.region_info)?;
+        node.db.truncate_region(region.table.id(), region.id).map(drop).map_err(failure::of_store)
+    })?;
+    Reply::of(&pb::TruncateRegionResponse { proc_id: Some(proc_id) })
 }
 
 /// An exception if this attribute of the region's table is false.

@@ -15,13 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use basalt_store::{CellRun, Rows, Step};
+use basalt_store::read::ReadCounters;
+use basalt_store::{CellRun, Rows, Snapshot, Step};
 use basalt_wire::cell_block::{encode_cell, encode_flat_cell};
 use basalt_wire::{Exception, exception};
 use bytes::{Bytes, BytesMut};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::Ahead;
+use super::measures::Measures;
 use crate::failure;
 use crate::meta::MetaRow;
 use crate::regions::Region;
@@ -37,6 +39,10 @@ pub(crate) struct Scanner {
     pub(crate) id: u64,
     /// `None` for `hbase:meta`.
     pub(crate) region: Option<Arc<Region>>,
+    /// The state of its table that it reads; `None` for `hbase:meta`.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// What it has read.
+    pub(crate) counters: Arc<ReadCounters>,
     /// Milliseconds after the server's start at which the lease is over.
     pub(super) expires_ms: AtomicU64,
     front: Mutex<Front>,
@@ -126,8 +132,8 @@ pub(crate) struct Front {
     filter_done: bool,
     /// Number that the next call must have.
     next_seq: u64,
-    /// Rows that filters left out, since it was last asked.
-    filtered: u64,
+    /// What the source had read when it was last asked.
+    told: Measures,
     /// Where the scan paused.
     cursor: Option<Bytes>,
     /// Why the last reading failed, if nobody was told yet.
@@ -146,7 +152,6 @@ struct Chunk {
     pieces: Vec<Piece>,
     bytes: BytesMut,
     complete: usize,
-    filtered: u64,
     cursor: Option<Bytes>,
     ended: bool,
     failed: Option<Exception>,
@@ -160,10 +165,17 @@ struct Missing {
 }
 
 impl Scanner {
-    pub(super) fn new(id: u64, region: Option<Arc<Region>>, source: Source, front: Front) -> Self {
+    pub(super) fn new(id: u64, place: Option<(Arc<Region>, Snapshot)>, source: Source, front: Front) -> Self {
+        let (region, snapshot) = place.unzip();
+        let counters = match &source {
+            Source::Stored(rows) => Arc::clone(rows.counters()),
+            Source::Meta(_) => Arc::default(),
+        };
         Self {
             id,
             region,
+            snapshot,
+            counters,
             expires_ms: AtomicU64::new(u64::MAX),
             front: Mutex::new(front),
             source: Mutex::new(Reader { source, cut_row: Vec::new() }),
@@ -324,10 +336,10 @@ impl Reader {
                 None => chunk.ended = true,
             },
             Source::Stored(rows) => {
-                let filtered = &mut chunk.filtered;
+                let mut without_result = 0_u64;
                 let mut pause = || {
-                    *filtered += 1;
-                    filtered.is_multiple_of(ROWS_PER_LOOK) && has_passed(stop)
+                    without_result += 1;
+                    without_result.is_multiple_of(ROWS_PER_LOOK) && has_passed(stop)
                 };
                 match rows.step(&mut pause).map_err(failure::of_store)? {
                     Step::Row(row) => {
@@ -414,7 +426,7 @@ impl Front {
             ended: false,
             filter_done: false,
             next_seq: 0,
-            filtered: 0,
+            told: Measures::default(),
             cursor: None,
             failed: None,
             reading: false,
@@ -452,9 +464,10 @@ impl Front {
         self.filter_done
     }
 
-    /// Rows that filters left out since this was last asked.
-    pub(crate) fn take_filtered(&mut self) -> u64 {
-        std::mem::take(&mut self.filtered)
+    /// What the source has read since this was last asked, ahead of the answers as well.
+    pub(crate) fn take_read(&mut self, counters: &ReadCounters) -> Measures {
+        let now = Measures::of(counters);
+        now.since(&std::mem::replace(&mut self.told, now))
     }
 
     /// Where the scan paused last.
@@ -517,7 +530,6 @@ impl Front {
         }
         self.pieces.extend(chunk.pieces);
         self.complete += chunk.complete;
-        self.filtered += chunk.filtered;
         self.ended |= chunk.ended;
         self.cursor = chunk.cursor.or(self.cursor.take());
         self.failed = chunk.failed;

@@ -13,8 +13,8 @@ fn wait_until_idle(served: &Served) {
     let until = Instant::now() + Duration::from_secs(30);
     while Instant::now() < until {
         let status = served.server.status();
-        let held = (status.read_ahead_bytes, status.request_bytes);
-        if (status.connections, status.scanners, held) == (0, 0, (0, 0)) {
+        let held = status.read_ahead_bytes + status.request_bytes;
+        if (status.connections, status.scanners, held) == (0, 0, 0) {
             return;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -6,6 +6,7 @@
 mod endpoints;
 mod hostile;
 mod load;
+mod methods;
 mod regions;
 mod rows;
 mod scans;

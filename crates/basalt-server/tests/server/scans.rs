@@ -197,3 +197,101 @@ fn a_limit_of_rows_counts_rows_that_end_with_a_full_batch() {
         assert_eq!(response.more_results(), limit == 9);
     }
 }
+
+fn metric(response: &pb::ScanResponse, name: &str) -> i64 {
+    let metrics = &response.scan_metrics.as_ref().unwrap().metrics;
+    metrics.iter().find(|metric| metric.name() == name).unwrap_or_else(|| panic!("no {name}")).value()
+}
+
+/// What a scan says of itself: its rows, and where they came from, first the file and then the cache.
+#[test]
+fn a_scan_tells_what_it_read() {
+    let (served, name) = filled(ServerOptions::default(), 2000, &[7; 1000]);
+    served.db.flush(None).unwrap();
+    let mut client = served.client("ClientService");
+    let mut request = open(&name, i32::MAX as u32);
+    request.track_scan_metrics = Some(true);
+    let (cold, _) = client.scan(&request).unwrap();
+    assert_eq!((metric(&cold, "ROWS_SCANNED"), metric(&cold, "ROWS_FILTERED")), (2000, 0));
+    assert!(metric(&cold, "BYTES_READ_FROM_FS") > 0);
+    assert!(metric(&cold, "BLOCK_READ_OPS_COUNT") > 0);
+    assert_eq!(metric(&cold, "BLOCK_BYTES_SCANNED"), metric(&cold, "BYTES_READ_FROM_FS"));
+    let (warm, _) = client.scan(&request).unwrap();
+    assert_eq!((metric(&warm, "BYTES_READ_FROM_FS"), metric(&warm, "BLOCK_READ_OPS_COUNT")), (0, 0));
+    let cached = metric(&warm, "BYTES_READ_FROM_BLOCK_CACHE");
+    assert!(cached > 2_000, "{cached}");
+    let times = metric(&warm, "RPC_SCAN_PROCESSING_TIME") + metric(&warm, "RPC_SCAN_QUEUE_WAIT_TIME");
+    assert!((0..60_000).contains(&times), "{times} ms");
+    request.track_scan_metrics = None;
+    assert_eq!(client.scan(&request).unwrap().0.scan_metrics, None);
+}
+
+/// The row on which a filter ends the scan is filtered, and not scanned.
+#[test]
+fn rows_that_a_filter_leaves_out_are_counted_with_the_one_that_ends_it() {
+    let (served, name) = filled(ServerOptions::default(), 100, b"value");
+    let mut client = served.client("ClientService");
+    let filter = |name: &str, message: Vec<u8>| pb::Filter {
+        name: format!("org.apache.hadoop.hbase.filter.{name}"),
+        serialized_filter: Some(message.into()),
+    };
+    let prefix = pb::PrefixFilter { prefix: Some(Bytes::from_static(b"r00001")) };
+    for (filter, scanned, filtered) in [
+        (filter("PrefixFilter", prefix.encode_to_vec()), 20, 11),
+        (filter("PageFilter", pb::PageFilter { page_size: 3 }.encode_to_vec()), 3, 0),
+        (filter("RandomRowFilter", pb::RandomRowFilter { chance: -1.0 }.encode_to_vec()), 100, 100),
+    ] {
+        let mut request = open(&name, 1000);
+        request.track_scan_metrics = Some(true);
+        request.scan = Some(pb::Scan { filter: Some(filter.clone()), ..Default::default() });
+        let (response, _) = client.scan(&request).unwrap();
+        let counted = (metric(&response, "ROWS_SCANNED"), metric(&response, "ROWS_FILTERED"));
+        assert_eq!(counted, (scanned, filtered), "{}", filter.name);
+    }
+}
+
+/// A row that is cut is read to its end as it was, also by another scanner that goes on with it, while the first one is open and for a lease after it
+/// was lost.
+#[test]
+fn a_scan_that_goes_on_in_the_middle_of_a_row_reads_what_it_read_before() {
+    let options = ServerOptions { lease_ms: 1_000, ..ServerOptions::default() };
+    let served = serve(options);
+    let name = served.table(&[]).remove(0);
+    let table = served.db.open_table(&basalt_model::TableName::in_default("t")).unwrap();
+    let write = |value: &str| {
+        let columns = ["a", "b", "c", "d"].into_iter();
+        table
+            .put(columns.fold(basalt_model::Put::new("r"), |put, q| put.add("f", q, value.to_owned())))
+            .unwrap();
+        served.db.flush(None).unwrap();
+        served.db.compact(None, true).unwrap();
+    };
+    write("old");
+    let mut client = served.client("ClientService");
+    let cut = pb::Scan { max_result_size: Some(1), ..Default::default() };
+    let (first, cells) = client.scan(&pb::ScanRequest { scan: Some(cut), ..open(&name, 10) }).unwrap();
+    assert_eq!((cells.len(), &first.partial_flag_per_result[..]), (1, &[true][..]));
+    let point = first.mvcc_read_point();
+    assert!(point > 0);
+    write("new");
+    let value_at = |client: &mut Client, mvcc_read_point| {
+        let scan = pb::Scan { start_row: Some("r".into()), mvcc_read_point, ..Default::default() };
+        let request = pb::ScanRequest { scan: Some(scan), close_scanner: Some(true), ..open(&name, 10) };
+        let (_, cells) = client.scan(&request).unwrap();
+        assert!(cells.len() == 4 && cells.iter().all(|cell| cell.value == cells[0].value));
+        String::from_utf8(cells[0].value.to_vec()).unwrap()
+    };
+    assert_eq!(value_at(&mut client, Some(point)), "old");
+    assert_eq!(value_at(&mut client, None), "new");
+    let until = Instant::now() + Duration::from_secs(20);
+    while served.server.status().scanners > 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(served.server.status().scanners, 0);
+    assert_eq!(value_at(&mut client, Some(point)), "old", "its lease is just over");
+    // Nothing is kept for ever.
+    while value_at(&mut client, Some(point)) == "old" && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(value_at(&mut client, Some(point)), "new");
+}

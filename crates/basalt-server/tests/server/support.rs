@@ -87,6 +87,8 @@ pub(crate) type Refusal = String;
 pub(crate) struct Client {
     pub(crate) stream: TcpStream,
     next_call: u32,
+    /// Text of the last exception.
+    refused_with: String,
 }
 
 impl Client {
@@ -103,7 +105,7 @@ impl Client {
         opening.extend_from_slice(&(header.len() as u32).to_be_bytes());
         opening.extend_from_slice(&header);
         stream.write_all(&opening).unwrap();
-        Self { stream, next_call: 0 }
+        Self { stream, next_call: 0, refused_with: String::new() }
     }
 
     /// Sends a call without waiting for its answer; gives its number.
@@ -140,11 +142,18 @@ impl Client {
         self.stream.read_exact(&mut frame).ok()?;
         let mut frame = Bytes::from(frame);
         let header = pb::ResponseHeader::decode_length_delimited(&mut frame).unwrap();
-        let refusal = header
-            .exception
-            .as_ref()
-            .map(|exception| exception.exception_class_name().rsplit('.').next().unwrap().to_owned());
+        let refusal = header.exception.as_ref().map(|exception| {
+            exception.stack_trace().clone_into(&mut self.refused_with);
+            exception.exception_class_name().rsplit('.').next().unwrap().to_owned()
+        });
         Some((header.call_id(), refusal.map_or(Ok(frame), Err)))
+    }
+
+    /// What a call is refused with, class and text; `None` if it is answered.
+    pub(crate) fn refusal(&mut self, method: &str, message: &impl Message) -> Option<(Refusal, String)> {
+        self.send(method, message);
+        let refusal = self.receive().expect("an answer").1.err()?;
+        Some((refusal, std::mem::take(&mut self.refused_with)))
     }
 
     fn answer<M: Message + Default>(&mut self, call_id: u32) -> Result<(M, Bytes), Refusal> {

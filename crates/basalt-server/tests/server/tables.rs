@@ -135,3 +135,29 @@ fn regions_and_disabled_tables_are_found_again_after_a_restart() {
     db.set_table_enabled(empty, true).unwrap();
     assert_eq!(db.open_table(&name).unwrap().scan(&Scan::new()).unwrap().count(), 0);
 }
+
+/// Values of the properties that the server tells its clients to set.
+fn told(options: ServerOptions) -> Vec<(String, String)> {
+    let served = serve(options);
+    let text = served.server.client_configuration();
+    assert!(text.starts_with("<configuration>\n") && text.ends_with("</configuration>\n"));
+    let between = |text: &str, tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>")).unwrap();
+        rest.split_once(&format!("</{tag}>")).unwrap().0.to_owned()
+    };
+    let properties = text.split("<property>").skip(1);
+    properties.map(|property| (between(property, "name"), between(property, "value"))).collect()
+}
+
+#[test]
+fn clients_are_told_of_zookeeper_if_it_is_answered_for() {
+    let names = |told: &[(String, String)]| told.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let without = told(ServerOptions::default());
+    let rpc = ["hbase.client.registry.impl", "hbase.client.bootstrap.servers"];
+    assert_eq!(names(&without), rpc);
+    let with = told(ServerOptions { zookeeper_port: Some(0), ..ServerOptions::default() });
+    let zookeeper = ["hbase.zookeeper.quorum", "hbase.zookeeper.property.clientPort"];
+    assert_eq!(names(&with), [rpc, zookeeper].concat());
+    assert_eq!(with[2].1, "127.0.0.1");
+    assert!(with[3].1.parse::<u16>().unwrap() > 0);
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Splits and merges of regions: manifest edits, while reads and writes go on.
+//! Splits, merges and truncations of regions: manifest edits, while reads and writes go on.
 //!
 //! A split:
 //!
@@ -10,6 +10,8 @@
 //!    behind it two; the log says nothing of regions that recovery would rely on.
 //! 4. *Swap.* With nothing on its way to the log, each daughter gets the memtable entries of its rows, and the version
 //!    follows the manifest. Writes wait for this step only.
+//!
+//! A truncation does the same with one daughter of the same range that lists no file.
 //!
 //! A merge does the same the other way round, with one addition: step 1 flushes both regions up to the same commit, because
 //! a region has one number up to which its rows are in files. Snapshots and scans hold the regions that they began with.
@@ -31,7 +33,7 @@ use crate::memtable::Memtable;
 use crate::read::{self, Keep, StoreFile};
 use crate::snapshot::query::check_row;
 use crate::snapshot::read::{access, region_segments};
-use crate::version::{RegionVersion, TableVersion};
+use crate::version::{RegionVersion, TableVersion, Version};
 
 /// How often a merge rewrites parts of files that cannot be one before it gives up.
 const MERGE_ATTEMPTS: usize = 4;
@@ -53,6 +55,14 @@ impl Database {
     /// The row at which the files of a region are cut in halves; an error if it has no such row.
     pub fn split_row(&self, table: TableId, region: RegionId) -> Result<Bytes> {
         self.shared().split_row(table, region)
+    }
+
+    /// Takes all rows from a region at once; those that are written meanwhile may stay. Snapshots of before keep what they show. Gives the region
+    /// that has its place.
+    pub fn truncate_region(&self, table: TableId, region: RegionId) -> Result<RegionId> {
+        let shared = self.shared();
+        shared.check_writable()?;
+        shared.truncate_region(table, region)
     }
 
     /// Makes two regions one. They must follow each other. As a rule nothing is rewritten. Gives the new region.
@@ -179,6 +189,31 @@ impl Shared {
         Ok([daughters[0].id, daughters[1].id])
     }
 
+    fn truncate_region(&self, table: TableId, region: RegionId) -> Result<RegionId> {
+        let flushing = self.upkeep.flushing.lock();
+        check_without_indexes(&self.version(), table)?;
+        let flushed_seq = self.flush_together(table, &[region], &flushing, |_| ())?.ok_or(Error::Conflict)?;
+        let mut manifest = self.manifest.lock();
+        let version = self.version();
+        check_without_indexes(&version, table)?;
+        let current = version.table(table)?;
+        let before = current.region(region)?;
+        let id = RegionId(manifest.current().next_region);
+        let entry = new_region(current, id, before.range.clone(), flushed_seq, BTreeMap::new());
+        manifest.change(|manifest| {
+            self.note_progress(manifest);
+            manifest.next_region += 1;
+            manifest.regions.retain(|entry| entry.id != region);
+            manifest.regions.push(entry.clone());
+        })?;
+        let sequencer = self.commit.drain();
+        let empty = self.daughter(current, region, &entry)?;
+        self.edit_version(|version| version.replace_regions(table, &[region], vec![empty]));
+        drop(sequencer);
+        self.release_files(manifest.current(), before.all_files().map(|(_, file)| file));
+        Ok(id)
+    }
+
     /// The files of a region that have rows of `range`, as a region of that range lists them.
     fn parts_of(&self, region: &RegionVersion, range: &KeyRange) -> Result<BTreeMap<String, Vec<FileMeta>>> {
         let access = access(self, Keep::Nothing);
@@ -259,6 +294,18 @@ fn new_region(
 ) -> RegionEntry {
     let dir = layout::region_dir(&table.descriptor.name, id);
     RegionEntry { id, table: table.id, dir, range, flushed_seq, families }
+}
+
+/// Rows that go without being deleted would stay in indexes.
+fn check_without_indexes(version: &Version, table: TableId) -> Result<()> {
+    let found = version.table(table)?;
+    if found.descriptor.index.is_none() && version.indexes_of(table).next().is_none() {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "no region of table {} can be truncated alone: the table has indexes or is one; truncate the table",
+        found.descriptor.name
+    )))
 }
 
 fn check_split(table: &TableVersion, region: RegionId, row: &Bytes) -> Result<()> {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use basalt_model::escape::Escaped;
-use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{FAMILY_LEN_MAX, IndexState, KeyRange, TableDescriptor, TableId, TableName};
 use bytes::Bytes;
 
@@ -102,44 +101,6 @@ impl Database {
             version.put_table(table);
         });
         Ok(())
-    }
-
-    /// Creates a namespace. Tables may also be created in namespaces that do not exist yet.
-    pub fn create_namespace(&self, name: &str) -> Result<()> {
-        let shared = self.shared();
-        shared.check_writable()?;
-        check_namespace(name)?;
-        let mut manifest = shared.manifest.lock();
-        if manifest.current().namespaces.contains(name) {
-            return Err(Error::NamespaceExists { name: name.to_owned() });
-        }
-        let insert = |manifest: &mut Manifest| {
-            manifest.namespaces.insert(name.to_owned());
-        };
-        manifest.change(insert).map(drop)
-    }
-
-    /// Drops a namespace that holds no tables.
-    pub fn drop_namespace(&self, name: &str) -> Result<()> {
-        let shared = self.shared();
-        shared.check_writable()?;
-        let mut manifest = shared.manifest.lock();
-        if !manifest.current().namespaces.contains(name) {
-            return Err(Error::NoSuchNamespace { name: name.to_owned() });
-        }
-        let tables = shared.version().names.keys().filter(|table| table.namespace == name).count();
-        if tables > 0 || name == DEFAULT_NAMESPACE {
-            return Err(Error::NamespaceNotEmpty { name: name.to_owned(), tables });
-        }
-        let remove = |manifest: &mut Manifest| {
-            manifest.namespaces.remove(name);
-        };
-        manifest.change(remove).map(drop)
-    }
-
-    /// All namespaces, sorted.
-    pub fn namespaces(&self) -> Vec<String> {
-        self.shared().manifest.lock().current().namespaces.iter().cloned().collect()
     }
 
     /// Drops a table with its indexes, or an index. Files go when the last snapshot that shows them does.
@@ -297,16 +258,6 @@ impl Shared {
             version.put_table(table);
         });
     }
-}
-
-fn check_namespace(name: &str) -> Result<()> {
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if name.is_empty() || !name.bytes().all(known) {
-        return Err(Error::Invalid(format!(
-            "namespace {name:?} must have one or more letters, digits and underscores"
-        )));
-    }
-    Ok(())
 }
 
 /// The ranges between keys that are sorted, distinct and not empty.

@@ -51,6 +51,8 @@ pub(super) struct Upkeep {
     pub(super) pace: Pace,
     tasks: Mutex<Vec<Box<dyn Task>>>,
     compaction: Mutex<Option<Arc<Control>>>,
+    /// No compactions are begun that nobody asked for.
+    compactions_off: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +92,19 @@ impl Upkeep {
     pub(super) fn want_compaction(&self) {
         self.state.lock().compaction_wanted = true;
         self.wake.notify_all();
+    }
+
+    /// Switches compactions that nobody asked for on or off; gives how it was.
+    pub(super) fn set_compactions(&self, enabled: bool) -> bool {
+        let was_off = self.compactions_off.swap(!enabled, Ordering::AcqRel);
+        if enabled && was_off {
+            self.want_compaction();
+        }
+        !was_off
+    }
+
+    pub(super) fn compacts(&self) -> bool {
+        !self.compactions_off.load(Ordering::Acquire)
     }
 
     fn want_flush(&self) {
@@ -186,10 +201,7 @@ fn compaction_loop(shared: &Shared) {
             }
             std::mem::take(&mut state.compaction_wanted)
         };
-        let compacted =
-            || shared.compact_regions(None, false, Wish::Upkeep).and_then(|()| shared.split_large());
-        let done = if wanted { compacted() } else { Ok(()) };
-        if done.and_then(|()| shared.compact_due()).is_err() {
+        if shared.tend_files(wanted).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
             if upkeep.pause(RETRY_MS) {
                 return;
@@ -225,6 +237,17 @@ impl Upkeep {
 }
 
 impl Shared {
+    /// Compacts and splits what the rules call for, if it is `wanted` to look at all, and compacts what is due by the clock.
+    fn tend_files(&self, wanted: bool) -> Result<()> {
+        if wanted && self.upkeep.compacts() {
+            self.compact_regions(None, false, Wish::Upkeep)?;
+        }
+        if wanted {
+            self.split_large()?;
+        }
+        if self.upkeep.compacts() { self.compact_due() } else { Ok(()) }
+    }
+
     /// Tells the cache what indexes and filters take of its memory.
     fn count_indexes(&self) {
         let version = self.version();

@@ -180,7 +180,7 @@ impl StoreFile {
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
         if let Some(block) = access.cache.get(self.meta.id, index, part) {
-            access.counters.blocks_cached.fetch_add(1, Relaxed);
+            access.counters.found_in_cache(&block);
             return Ok(block);
         }
         self.read_part((index, part), group, access)
@@ -206,7 +206,7 @@ impl StoreFile {
     /// Block `index`, which is no row group, from the cache or from storage.
     pub(crate) fn block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
         if let Some(block) = access.cache.get(self.meta.id, index, 0) {
-            access.counters.blocks_cached.fetch_add(1, Relaxed);
+            access.counters.found_in_cache(&block);
             return Ok(block);
         }
         self.read_block(index, access)
@@ -325,10 +325,23 @@ pub struct ReadCounters {
     pub blocks_read: AtomicU64,
     /// Blocks found in the cache.
     pub blocks_cached: AtomicU64,
+    /// What they take of its memory, in bytes.
+    pub bytes_cached: AtomicU64,
     /// Row groups of which no row was read, because their heads say enough.
     pub blocks_skipped: AtomicU64,
     /// Rows that a predicate, or an offset, left out before they were decoded.
     pub rows_skipped: AtomicU64,
+    /// Rows of which a scan for cells gave nothing, because its filter left them out or all is deleted; the one at which the filter ended it is one of them.
+    pub rows_filtered: AtomicU64,
+    /// Scans that their filter ended before it had looked at a row's cells.
+    pub ended_by_filter: AtomicU64,
+}
+
+impl ReadCounters {
+    pub(super) fn found_in_cache(&self, block: &CellBlock) {
+        self.blocks_cached.fetch_add(1, Relaxed);
+        self.bytes_cached.fetch_add(block.memory_bytes() as u64, Relaxed);
+    }
 }
 
 /// The cells of one file.

@@ -222,7 +222,7 @@ impl StoreFile {
             0
         };
         let found = access.cache.get(self.meta().id, index, part);
-        access.counters.blocks_cached.fetch_add(u64::from(found.is_some()), Relaxed);
+        found.iter().for_each(|block| access.counters.found_in_cache(block));
         Ok(found)
     }
 

@@ -9,10 +9,14 @@
 //! The order of these steps, and what is skipped when a limit cuts the row, are HBase's (`RegionScannerImpl`, 2.6),
 //! because filters count what they are asked.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
 use basalt_hfile::CellRun;
 use bytes::Bytes;
 
 use super::family_scan::{FamilyScan, Limits};
+use super::file::ReadCounters;
 use super::filter::CellFilter;
 use super::result::Row;
 use crate::Result;
@@ -24,6 +28,8 @@ pub(crate) struct RegionScan {
     /// Families that are read only for rows that pass.
     later: Vec<FamilyScan>,
     filter: Option<Box<dyn CellFilter>>,
+    /// Where rows are counted of which nothing is left.
+    counters: Arc<ReadCounters>,
     reversed: bool,
     limits: Limits,
     /// The row whose cells of the later families were cut off by a limit.
@@ -58,10 +64,11 @@ impl RegionScan {
         families: Vec<FamilyScan>,
         later: Vec<FamilyScan>,
         filter: Option<Box<dyn CellFilter>>,
+        counters: Arc<ReadCounters>,
         reversed: bool,
         limits: Limits,
     ) -> Self {
-        Self { families, later, filter, reversed, limits, unfinished: None }
+        Self { families, later, filter, counters, reversed, limits, unfinished: None }
     }
 
     /// The filter, for the next region.
@@ -109,7 +116,9 @@ impl RegionScan {
             }
             let row = Bytes::copy_from_slice(self.families[at].front().row);
             if self.drops_row_key(at)? {
+                self.count_filtered();
                 if self.filter.as_ref().is_some_and(|filter| filter.all_remaining()) {
+                    self.counters.ended_by_filter.fetch_add(1, Relaxed);
                     return Ok(Then::End);
                 }
                 self.skip_row(&row)?;
@@ -122,6 +131,7 @@ impl RegionScan {
             let last = front(&mut self.families, self.reversed)?.is_none();
             if out.is_empty() || self.drops_row(out) {
                 out.clear();
+                self.count_filtered();
                 self.skip_row(&row)?;
                 if last {
                     return Ok(Then::End);
@@ -135,12 +145,19 @@ impl RegionScan {
                 }
             }
             // A filter may have taken all cells out of a row that passed.
+            if out.is_empty() {
+                self.count_filtered();
+            }
             if out.is_empty() && !last {
                 self.skip_row(&row)?;
                 continue;
             }
             return Ok(if last { Then::End } else { Then::NextRow });
         }
+    }
+
+    fn count_filtered(&self) {
+        self.counters.rows_filtered.fetch_add(1, Relaxed);
     }
 
     fn drops_row_key(&mut self, at: usize) -> Result<bool> {

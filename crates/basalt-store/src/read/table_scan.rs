@@ -182,7 +182,9 @@ impl Rows {
             if family.later { later.push(scan) } else { families.push(scan) }
         }
         let (reversed, limits) = (*reversed, *limits);
-        self.current = Some(RegionScan::new(families, later, self.plan.filter.take(), reversed, limits));
+        let counters = Arc::clone(&access.counters);
+        let filter = self.plan.filter.take();
+        self.current = Some(RegionScan::new(families, later, filter, counters, reversed, limits));
         true
     }
 }

@@ -150,3 +150,23 @@ fn a_few_rows_that_are_written_all_the_time_stay_a_few_kilobytes() {
     assert!(stats.size_bytes < 8_000 && metrics.wal_bytes < 8_000, "{stats:?}, {metrics:?}");
     assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 10);
 }
+
+#[test]
+fn nothing_is_compacted_unasked_while_the_switch_is_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path(), options(4 << 20)).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    assert!(db.set_upkeep_compactions(false));
+    assert!(!db.set_upkeep_compactions(false));
+    for number in 0..16 {
+        db.write(batch(table, 0, number), Durability::Sync).unwrap();
+        db.flush(None).unwrap();
+    }
+    assert_eq!((db.stats(table).unwrap().files, db.metrics().compactions), (16, 0));
+    assert!(!db.set_upkeep_compactions(true));
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while db.stats(table).unwrap().files == 16 && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(db.stats(table).unwrap().files < 16);
+}

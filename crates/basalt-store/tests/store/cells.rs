@@ -8,7 +8,7 @@ use basalt_model::{
     TableName,
 };
 use basalt_store::env::sim::SimStorage;
-use basalt_store::{Database, Error, OpenOptions, Row, Table};
+use basalt_store::{Database, Error, NamespaceProperties, OpenOptions, Row, Table};
 
 use crate::support::*;
 
@@ -338,4 +338,26 @@ fn namespaces_are_created_once_and_dropped_empty() {
     assert_eq!(db.namespaces(), ["default", "shop"]);
     db.drop_namespace("shop").unwrap();
     assert_eq!(db.namespaces(), ["default"]);
+}
+
+#[test]
+fn a_namespace_keeps_its_properties_until_it_is_dropped() {
+    let storage = SimStorage::new(1);
+    let db = open(&storage).unwrap();
+    let properties = |pairs: &[(&str, &str)]| -> NamespaceProperties {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let first = properties(&[("owner", "eve"), ("why", "")]);
+    db.create_namespace_with("shop", first.clone()).unwrap();
+    assert_eq!(db.namespace_properties("shop"), first);
+    drop(db);
+    let db = open(&storage).unwrap();
+    assert_eq!(db.namespace_properties("shop"), first);
+    let second = properties(&[("owner", "ann")]);
+    db.set_namespace_properties("shop", second.clone()).unwrap();
+    assert_eq!(db.namespace_properties("shop"), second);
+    assert!(matches!(db.set_namespace_properties("nope", second), Err(Error::NoSuchNamespace { .. })));
+    db.drop_namespace("shop").unwrap();
+    db.create_namespace("shop").unwrap();
+    assert_eq!(db.namespace_properties("shop"), properties(&[]));
 }

@@ -47,6 +47,30 @@ fn sound(storage: &SimStorage) {
 }
 
 #[test]
+fn a_truncated_region_is_empty_and_its_neighbours_are_as_they_were() {
+    let storage = SimStorage::new(1);
+    let (db, table) = hundred_rows(&storage);
+    let [left, right] = db.split_region(table, ids(&db, table)[0], Some(b"row050")).unwrap();
+    let mut batch = WriteBatch::new();
+    put(&mut batch, table, "row070", &[("f:x", "in memory")]);
+    db.write(batch, Durability::Sync).unwrap();
+    let before = db.snapshot();
+    let empty = db.truncate_region(table, right).unwrap();
+    assert_eq!(ids(&db, table), [left, empty]);
+    assert_eq!(starts(&db, table), ["", "row050"]);
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 50);
+    assert_eq!(rows(&before, table).unwrap().len(), 100, "a snapshot does not move");
+    let mut batch = WriteBatch::new();
+    put(&mut batch, table, "row099", &[("f:x", "later")]);
+    db.write(batch, Durability::Sync).unwrap();
+    drop((before, db));
+    let db = open(&storage).unwrap();
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 51);
+    drop(db);
+    sound(&storage);
+}
+
+#[test]
 fn a_split_rewrites_nothing_and_compactions_clean_up_behind_it() {
     let storage = SimStorage::new(1);
     let (db, table) = hundred_rows(&storage);
