@@ -50,8 +50,9 @@ fn blocks_of_a_family_in_memory_stay_while_others_read_more_than_the_cache_holds
     assert!(missed_after_others(&db, &kept, &others) > 0, "the others push it out");
 
     set_in_memory(&db, &kept, true);
-    // Blocks that are in the cache already leave it like any other.
-    missed_after_others(&db, &kept, &others);
+    // Blocks that are in the cache already leave it like any other, some of them late.
+    let have_come_anew = (0..10).any(|_| missed_after_others(&db, &kept, &others) == 0);
+    assert!(have_come_anew, "{:?}", db.metrics().cache);
     assert_eq!(missed_after_others(&db, &kept, &others), 0);
     assert!(db.metrics().cache.favoured_bytes > 2_000_000, "{:?}", db.metrics().cache);
 
