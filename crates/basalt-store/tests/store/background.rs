@@ -164,9 +164,10 @@ fn nothing_is_compacted_unasked_while_the_switch_is_off() {
     }
     assert_eq!((db.stats(table).unwrap().files, db.metrics().compactions), (16, 0));
     assert!(!db.set_upkeep_compactions(true));
-    let until = std::time::Instant::now() + Duration::from_secs(60);
-    while db.stats(table).unwrap().files == 16 && std::time::Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
+    let clock = Env::local().clock;
+    let until = clock.monotonic() + Duration::from_secs(60);
+    while db.stats(table).unwrap().files == 16 && clock.monotonic() < until {
+        clock.sleep(Duration::from_millis(5));
     }
     assert!(db.stats(table).unwrap().files < 16);
 }

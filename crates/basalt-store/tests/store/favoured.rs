@@ -11,7 +11,8 @@ use crate::support::*;
 
 fn table(db: &Database, name: &str, rows: u32) -> Table {
     let name = TableName::in_default(name);
-    db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor::new("f"))).unwrap();
+    // Of a row group the cache holds as much as there is room for, and more is asked of it.
+    db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor::of_hbase("f"))).unwrap();
     let table = db.open_table(&name).unwrap();
     for row in 0..rows {
         table.put(Put::new(row.to_be_bytes().to_vec()).add("f", "q", vec![row as u8; 1_000])).unwrap();
@@ -50,9 +51,8 @@ fn blocks_of_a_family_in_memory_stay_while_others_read_more_than_the_cache_holds
     assert!(missed_after_others(&db, &kept, &others) > 0, "the others push it out");
 
     set_in_memory(&db, &kept, true);
-    // Blocks that are in the cache already leave it like any other, some of them late.
-    let have_come_anew = (0..10).any(|_| missed_after_others(&db, &kept, &others) == 0);
-    assert!(have_come_anew, "{:?}", db.metrics().cache);
+    // Blocks that are in the cache already leave it like any other.
+    missed_after_others(&db, &kept, &others);
     assert_eq!(missed_after_others(&db, &kept, &others), 0);
     assert!(db.metrics().cache.favoured_bytes > 2_000_000, "{:?}", db.metrics().cache);
 
