@@ -60,16 +60,16 @@ class Basalt:
         return [self.program, command, self.database, *arguments, *self.threads]
 
     def load(self, table: str, file: Path) -> float:
-        return run([self.program, "load", self.database, table, file, "--quiet", *self.threads]).seconds
+        return run(self.command("load", table, file, "--quiet")).seconds
 
     def ask(self, sql: str, runs: int) -> float:
         file = self.work / "question.sql"
         file.write_text(f"{sql};\n" * (1 + runs))
-        command = [self.program, "sql", self.database, "-f", file, "--format", "arrow", "--timing", *self.threads]
-        return statistics.median(statement_seconds(run(command, keep_output=False).stderr)[1:])
+        ended = run(self.command("sql", "-f", file, "--format", "arrow", "--timing"), keep_output=False)
+        return statistics.median(statement_seconds(ended.stderr)[1:])
 
     def answer(self, sql: str) -> list[list[str]]:
-        ended = run([self.program, "sql", self.database, "-c", sql, "--format", "tsv", *self.threads])
+        ended = run(self.command("sql", "-c", sql, "--format", "tsv"))
         return [line.split("\t") for line in ended.stdout.splitlines()[1:]]
 
     def disk_bytes(self, table: str) -> int:
