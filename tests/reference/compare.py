@@ -4,8 +4,8 @@
     make bench            (or: python3 tests/reference/compare.py --basalt PATH [--sf 1] [--leave-out sort] [--out FILE])
 
 Each side loads LINEITEM and ORDERS from the same Parquet files into a durable database; their answers are compared; then each answers every
-question of tests/queries/main-job.sql once unmeasured and --runs times measured in one process; the median
-counts. The sides take turns and never run at the same time. Basalt's times are those that `basalt sql
+question of tests/queries/main-job.sql once unmeasured and then --runs times, or for a second if that is more, in one process; the median
+counts. The sides take turns at every question, again and again (turns.py), and never answer at the same time. Basalt's times are those that `basalt sql
 --timing` prints, DuckDB's are taken around the call in Python; both produce the whole answer. Loads, upserts and the
 time to the first row are taken from outside, so the start of each program is in them.
 """
@@ -21,8 +21,9 @@ from pathlib import Path
 
 import duckdb
 from answers import check
-from measuring import directory, machine, parser, run, show_seconds, statement_seconds, write
+from measuring import directory, machine, parser, run, show_seconds, write
 from questions import Question, questions
+from turns import Session, basalt_session, duckdb_session, in_turns
 
 KEYS = {"lineitem": "l_orderkey,l_linenumber", "orders": "o_orderkey"}
 UPSERT_ROWS = 200_000
@@ -48,7 +49,7 @@ class Duckdb:
     name = f"DuckDB {duckdb.__version__}"
 
     def __init__(self, options, work: Path):
-        self.threads, self.runs, self.work = options.threads, options.runs, work
+        self.threads, self.work = options.threads, work
         self.database = work / "duckdb.db"
 
     def task(self, task: str, *arguments) -> list:
@@ -58,11 +59,8 @@ class Duckdb:
         ended = run(self.task("load", *(f"{table}={file}" for table, file in files.items())))
         return json.loads(ended.stdout), ended.peak_bytes
 
-    def ask(self, asked: list[Question]) -> tuple[list[float], int]:
-        file = self.work / "questions.json"
-        file.write_text(json.dumps([question.sql for question in asked]))
-        ended = run(self.task("ask", self.runs, file))
-        return json.loads(ended.stdout), ended.peak_bytes
+    def session(self) -> Session:
+        return duckdb_session(self.task("ask"))
 
     def first_row(self, sql: str) -> float:
         return seconds_to_first_row(self.task("first-row", sql), header_lines=0)
@@ -89,7 +87,7 @@ class Basalt:
     name = "Basalt"
 
     def __init__(self, options, work: Path, keys: dict[str, str] = KEYS):
-        self.program, self.threads, self.runs, self.work = options.basalt, options.threads, options.runs, work
+        self.program, self.threads, self.work = options.basalt, options.threads, work
         self.database, self.keys = work / "basalt.db", keys
 
     def command(self, command: str, *arguments) -> list:
@@ -102,15 +100,8 @@ class Basalt:
             seconds[table], peak = ended.seconds, max(peak, ended.peak_bytes)
         return seconds, peak
 
-    def ask(self, asked: list[Question]) -> tuple[list[float], int]:
-        file = self.work / "questions.sql"
-        file.write_text("".join(f"{question.sql};\n" * (1 + self.runs) for question in asked))
-        ended = run(self.command("sql", "-f", file, "--format", "arrow", "--timing"), keep_output=False)
-        times = statement_seconds(ended.stderr)
-        if len(times) != len(asked) * (1 + self.runs):
-            sys.exit(f"basalt sql --timing: {len(times)} times for {len(asked)} questions:\n{ended.stderr}")
-        step = 1 + self.runs
-        return [statistics.median(times[at + 1 : at + step]) for at in range(0, len(times), step)], ended.peak_bytes
+    def session(self) -> Session:
+        return basalt_session(self.command("sql", "--format", "arrow", "--timing"))
 
     def first_row(self, sql: str) -> float:
         return seconds_to_first_row(self.command("sql", "-c", sql, "--format", "csv"), header_lines=1)
@@ -199,14 +190,14 @@ def measure(options, work: Path) -> list[Row]:
 
     asked = wanted(options, [question for question in questions(options.sf) if question.run == "demo"])
     check(asked, *sides)
-    answers = [side.ask(asked) for side in sides]
-    for question, *seconds in zip(asked, *(answer[0] for answer in answers), strict=True):
+    medians, peaks = in_turns(sides, asked, options.runs)
+    for question, seconds in zip(asked, medians, strict=True):
         table.append(in_seconds(question.title, *seconds))
     for question in questions(options.sf):
         if question.run == "first-row":
-            runs = [[side.first_row(question.sql) for _ in range(options.runs)] for side in sides]
+            runs = zip(*([side.first_row(question.sql) for side in sides] for _ in range(options.runs)))
             table.append(in_seconds(f"{question.title} (program start included)", *map(statistics.median, runs)))
-    table.append(in_bytes("peak memory of the questions", *(answer[1] for answer in answers)))
+    table.append(in_bytes("peak memory of the questions", *peaks))
 
     upserted = [side.upsert(UPSERT_ROWS) for side in sides]
     what = f"upsert of {UPSERT_ROWS:,} rows, durable batches of {UPSERT_BATCH:,}"
@@ -254,7 +245,7 @@ def parquet_bytes(file: Path, work: Path) -> int:
 
 
 def conditions(options) -> str:
-    return f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs; {machine()}"
+    return f"TPC-H scale factor {options.sf:g}, {options.threads} threads, median of {options.runs} runs or more; {machine()}"
 
 
 def head(options) -> list[str]:

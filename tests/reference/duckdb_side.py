@@ -2,13 +2,12 @@
 """DuckDB's half of compare.py, each task in a process of its own so that its memory can be measured.
 
     duckdb_side.py load DB THREADS TABLE=FILE...   seconds by table, as JSON
-    duckdb_side.py ask DB THREADS RUNS FILE        median seconds of each statement of a JSON list
+    duckdb_side.py ask DB THREADS                  reads a statement a line, as JSON, and prints the seconds that its answer took
     duckdb_side.py first-row DB THREADS SQL        prints the first row, then waits to be killed
     duckdb_side.py run DB THREADS FILE             runs each line of a file as a statement of its own
 """
 
 import json
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -26,17 +25,12 @@ def load(connection, files):
     print(json.dumps(seconds))
 
 
-def ask(connection, runs, file):
-    medians = []
-    for sql in json.loads(Path(file).read_text()):
-        times = []
-        for _ in range(1 + int(runs)):
-            start = time.monotonic()
-            for _ in connection.execute(sql).to_arrow_reader():
-                pass
-            times.append(time.monotonic() - start)
-        medians.append(statistics.median(times[1:]))
-    print(json.dumps(medians))
+def ask(connection):
+    for line in sys.stdin:
+        start = time.monotonic()
+        for _ in connection.sql(json.loads(line)).to_arrow_reader():
+            pass
+        print(time.monotonic() - start, flush=True)
 
 
 def first_row(connection, sql):
@@ -56,7 +50,7 @@ def main():
         case "load":
             load(connection, arguments)
         case "ask":
-            ask(connection, *arguments)
+            ask(connection)
         case "first-row":
             first_row(connection, *arguments)
         case "run":

@@ -4,8 +4,8 @@
     make bench-join       (or: python3 tests/reference/join.py --basalt PATH [--keys-max 24] [--out FILE])
 
 Both sides of a join have 2^n rows, each of which meets exactly one of the other side; the keys are spread over forty bits
-and are no primary keys. Each size runs in a process of its own, which answers once unmeasured and --runs times measured;
-the median counts. The peak memory is that of the process, its start and its reading of the table included; it is never less than
+and are no primary keys. Each size runs in a process of its own a side, which answers once unmeasured and then --runs times, or for a
+second if that is more; the sides take turns (turns.py), and the median counts. The peak memory is that of the process, its start and its reading of the table included; it is never less than
 that of the Python process that starts both.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import compare
 import measuring
 from questions import Question
+from turns import in_turns
 
 POWERS_FROM, POWERS_STEP = 10, 2
 ROWS = """
@@ -54,10 +55,9 @@ def measure(options, work: Path) -> list[str]:
         side.load({"bench_join": file})
     lines = []
     for power in powers:
-        answers = [side.ask([question(power)]) for side in sides]
-        (duckdb_seconds, basalt_seconds), (duckdb_bytes, basalt_bytes) = zip(*((s[0], peak) for s, peak in answers))
-        seconds = compare.in_seconds("", duckdb_seconds, basalt_seconds)
-        memory = compare.in_bytes("", duckdb_bytes, basalt_bytes)
+        [medians], peaks = in_turns(sides, [question(power)], options.runs)
+        seconds = compare.in_seconds("", *medians)
+        memory = compare.in_bytes("", *peaks)
         cells = [f"2^{power}", seconds.duckdb, seconds.basalt, f"{seconds.ratio:.2f}", memory.duckdb, memory.basalt]
         lines.append("| " + " | ".join(cells) + f" | {memory.ratio:.2f} |")
         print(lines[-1], flush=True)
@@ -68,7 +68,7 @@ def report(options, lines: list[str]) -> str:
     head = [
         "# Joins: DuckDB and Basalt side by side",
         "",
-        f"Two sides of 2^n rows, each row with one of the other side; {options.threads} threads, median of {options.runs} runs; "
+        f"Two sides of 2^n rows, each row with one of the other side; {options.threads} threads, median of {options.runs} runs or more; "
         + measuring.machine(),
         "Made by `make bench-join`; how it is measured: `tests/reference/join.py`.",
         "A ratio of 2 means that Basalt takes twice the time or space.",

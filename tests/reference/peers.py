@@ -4,7 +4,7 @@
     make bench-peers    (or: python3 tests/reference/peers.py --basalt PATH [--rocksdb PROGRAM] [--sf 0.1] [--rows N] [--out FILE])
 
 All make the tables of tests/queries/tpch-tables.sql and one of two random floats a row, fill them from the same files, and answer every
-statement of tests/queries/peers.sql once unmeasured and --runs times measured; the median counts, and the answers are compared with Basalt's. RocksDB, which
+statement of tests/queries/peers.sql once unmeasured and --runs times measured (DuckDB and Basalt in turns, for a second if that is more); the median counts, and the answers are compared with Basalt's. RocksDB, which
 knows no SQL, has the floats alone: eight bytes under a key of four, read by an iterator (bench/rocksdb/floats.cc). HBase is a process of its
 own on the loopback interface with 4 GiB of heap, asked by Phoenix's driver, its tables flushed and compacted before; its time ends with the last value of the
 last row. The others answer in their own process, as programs that embed them ask; Basalt's times are those that `basalt sql --timing` prints. No two of
@@ -21,9 +21,10 @@ from pathlib import Path
 
 import answers
 from compare import Duckdb as DuckdbSide
-from measuring import directory, machine, parser, run, show_seconds, statement_seconds, write
+from measuring import directory, machine, parser, run, show_seconds, write
 from phoenix_side import Phoenix
 from questions import QUERIES, questions
+from turns import Session, basalt_session, in_turns
 
 TABLES = ["lineitem", "orders", "floats"]
 FLOATS = "CREATE TABLE floats (k INTEGER NOT NULL PRIMARY KEY, v1 FLOAT, v2 FLOAT)"
@@ -62,11 +63,8 @@ class Basalt:
     def load(self, table: str, file: Path) -> float:
         return run(self.command("load", table, file, "--quiet")).seconds
 
-    def ask(self, sql: str, runs: int) -> float:
-        file = self.work / "question.sql"
-        file.write_text(f"{sql};\n" * (1 + runs))
-        ended = run(self.command("sql", "-f", file, "--format", "arrow", "--timing"), keep_output=False)
-        return statistics.median(statement_seconds(ended.stderr)[1:])
+    def session(self) -> Session:
+        return basalt_session(self.command("sql", "--format", "arrow", "--timing"))
 
     def answer(self, sql: str) -> list[list[str]]:
         ended = run(self.command("sql", "-c", sql, "--format", "tsv"))
@@ -165,8 +163,8 @@ def measure(options, work: Path) -> list[str]:
     loaded_by_duckdb = {table: duckdb.load(table, file) for table, file in files.items()}
     rocksdb = Rocksdb(options, work, files["floats"]).found if options.rocksdb else {}
     answers.check(asked, duckdb, basalt)
-    ours = {question.name: basalt.ask(question.sql, options.runs) for question in asked}
-    by_duckdb = dict(zip((question.name for question in asked), duckdb.ask(asked)[0]))
+    medians, _ = in_turns([duckdb, basalt], asked, options.runs)
+    by_duckdb, ours = (dict(zip((question.name for question in asked), seconds)) for seconds in zip(*medians))
 
     table = Table(["Phoenix", "DuckDB", "RocksDB"])
     phoenix = Phoenix(work)
@@ -216,7 +214,7 @@ def head(options) -> list[str]:
     return [
         "# HBase with Phoenix, DuckDB, RocksDB and Basalt, side by side",
         "",
-        f"TPC-H scale factor {options.sf:g} and {options.rows:,} rows of a key and two random floats, {options.threads} threads, median of {options.runs} runs; {machine()}",
+        f"TPC-H scale factor {options.sf:g} and {options.rows:,} rows of a key and two random floats, {options.threads} threads, median of {options.runs} runs or more; {machine()}",
         f"Made by `make bench-peers PEERS_SF={options.sf:g}`; how it is measured: `tests/reference/peers.py`. HBase 2.6.1 with Phoenix 5.2.1, {DuckdbSide.name}.",
         "",
     ]

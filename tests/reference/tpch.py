@@ -4,12 +4,13 @@
     make bench-tpch       (or: python3 tests/reference/tpch.py --basalt PATH [--sf 1] [--out FILE])
 
 Both load the eight tables from the same Parquet files into a durable database and answer every query of tests/queries/tpch.sql
-once unmeasured and --runs times measured, in one process each; the median counts. How times are taken: compare.py.
+once unmeasured and then --runs times, or for a second if that is more, in one process each and in turns; the median counts. How times are taken: compare.py.
 """
 
 from answers import check
 from compare import Basalt, Duckdb, conditions, generate, in_seconds, main, wanted
 from questions import questions
+from turns import in_turns
 
 KEYS = {
     "region": "r_regionkey",
@@ -31,9 +32,9 @@ def measure(options, work):
         side.load(files)
     asked = wanted(options, questions(options.sf, "tpch.sql"))
     check(asked, *sides)
-    times = [side.ask(asked)[0] for side in sides]
-    table = [in_seconds(f"{question.name.upper()}, {question.title}", *pair) for question, *pair in zip(asked, *times, strict=True)]
-    table.append(in_seconds("all of them", *map(sum, times)))
+    medians, _ = in_turns(sides, asked, options.runs)
+    table = [in_seconds(f"{question.name.upper()}, {question.title}", *pair) for question, pair in zip(asked, medians, strict=True)]
+    table.append(in_seconds("all of them", *map(sum, zip(*medians))))
     return table
 
 
