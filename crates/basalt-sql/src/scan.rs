@@ -59,7 +59,7 @@ use choose::{Chosen, Wish};
 pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
 use filter::Filter;
-pub(crate) use join_keys::JoinKeysInScan;
+pub(crate) use join_keys::{IntegerSemiJoin, JoinKeysInScan};
 pub(crate) use late::ColumnsLate;
 pub(crate) use offset::OffsetInScan;
 pub(crate) use order::{WantedColumn, WantedOrder};

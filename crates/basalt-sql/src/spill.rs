@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! keeps rows in memory                               spills
-//! a hash join, one side of it                        a join by sorting
+//! a hash join, one side of it, or the keys alone     a join by sorting
 //! a nested-loop join of several partitions           the same, of one partition
 //! totals of different values, COUNT(DISTINCT a)      grouped by these values, each with a scan of its own
 //! the first rows of a sort, LIMIT m OFFSET n         the whole sort
@@ -21,9 +21,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 
+use crate::scan::IntegerSemiJoin;
+
 /// True if the plan has one of these.
 pub(crate) fn keeps_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let keeps = plan.is::<HashJoinExec>()
+        || plan.is::<IntegerSemiJoin>()
         || plan.is::<NestedLoopJoinExec>()
         || plan.downcast_ref::<AggregateExec>().is_some_and(keeps_values)
         || rows_kept_by_sort(plan.as_ref()).is_some();

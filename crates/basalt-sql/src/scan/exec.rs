@@ -282,6 +282,12 @@ impl BasaltScan {
         self.spec.limit.map_or(rows, |limit| rows.min(limit))
     }
 
+    /// True if this column of the scan is the whole key of its table.
+    pub(super) fn is_key(&self, column: usize) -> bool {
+        let is_part = matches!(self.spec.columns.get(column), Some(ColumnRef::Key(_)));
+        is_part && table_schema(&self.spec.descriptor).key.len() == 1
+    }
+
     /// How many values a column of the scan has, about.
     pub(super) fn distinct_values(&self, column: usize) -> Option<usize> {
         self.values_of(*self.spec.columns.get(column)?)

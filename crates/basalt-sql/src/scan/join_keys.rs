@@ -6,16 +6,17 @@
 //! (`hash_join_inlist_pushdown_max_distinct_values`). Of more it hands over its hash table, which only rows that have been made can
 //! be looked up in. So where the keys are integers that lie close enough together, [`JoinKeys`] keeps a bit for each number between them
 //! ([`NumberSet`]), and the scan asks those. The join looks its rows up all the same: the bits may come late, or never.
+//! A join of which the first side's rows are not wanted needs nothing but these keys, and is a [`semi_join`].
 
 mod among;
+mod integers;
+mod semi_join;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use basalt_hfile::predicate::NumberSet;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::compute;
-use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Int8Type, Int16Type, Int32Type, Int64Type};
+use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -37,14 +38,11 @@ use futures::{StreamExt, stream};
 
 use super::BasaltScan;
 pub(super) use among::AmongKeys;
+use integers::IntegerPair;
+pub(crate) use semi_join::IntegerSemiJoin;
 
 /// Rows of a scan that are worth the bits.
 const ROWS_MIN: usize = 1 << 17;
-/// Keys of which bits are made, at most, and the bits of all of them: 32 MiB.
-const KEYS_MAX: usize = 1 << 24;
-const BITS_MAX: u64 = 1 << 28;
-/// Bits for each key, at most.
-const BITS_MAX_OF_KEY: u64 = 1 << 12;
 /// If the keys are more than this share of what the other side has, most of its rows have a partner: 1 / 2.
 const SHARE: usize = 2;
 
@@ -63,9 +61,12 @@ impl PhysicalOptimizerRule for JoinKeysInScan {
             return Ok(plan);
         }
         let few = config.optimizer.hash_join_inlist_pushdown_max_distinct_values;
-        let of_plan = |plan: Arc<dyn ExecutionPlan>| match told(&plan, few)? {
-            Some(join) => Ok(Transformed::yes(join)),
-            None => Ok(Transformed::no(plan)),
+        let of_plan = |plan: Arc<dyn ExecutionPlan>| {
+            let instead = semi_join::instead_of(&plan, few).transpose();
+            match instead.or_else(|| told(&plan, few).transpose()).transpose()? {
+                Some(join) => Ok(Transformed::yes(join)),
+                None => Ok(Transformed::no(plan)),
+            }
         };
         plan.transform_up(of_plan).data()
     }
@@ -90,15 +91,15 @@ fn told(plan: &Arc<dyn ExecutionPlan>, few: usize) -> Result<Option<Arc<dyn Exec
     }
     // Where DataFusion's own hint went, this one belongs, too.
     let hint = join.dynamic_expressions_produced().first().and_then(|hint| hint.expression_id());
-    let Some((hint, (at, left, right))) = hint.zip(integer_key(join)) else { return Ok(None) };
-    let key: Arc<dyn PhysicalExpr> = Arc::new(right);
+    let Some((hint, pair)) = hint.zip(IntegerPair::of(join)) else { return Ok(None) };
+    let key: Arc<dyn PhysicalExpr> = Arc::new(pair.right);
     let filter = DynamicFilterPhysicalExpr::new(vec![Arc::clone(&key)], lit(true));
     let filter = Arc::new(filter);
     let mut other_values = None;
     let scanned = Arc::clone(join.right()).transform_up(|plan| {
         let Some(scan) = plan.downcast_ref::<BasaltScan>() else { return Ok(Transformed::no(plan)) };
         let known = scan.hints().iter().find(|known| known.expression_id() == Some(hint));
-        let column = known.and_then(|known| known.children().get(at).copied().cloned());
+        let column = known.and_then(|known| known.children().get(pair.at).copied().cloned());
         let Some(column) = column.filter(|_| scan.rows_estimate() >= ROWS_MIN) else {
             return Ok(Transformed::no(plan));
         };
@@ -113,7 +114,7 @@ fn told(plan: &Arc<dyn ExecutionPlan>, few: usize) -> Result<Option<Arc<dyn Exec
     }
     let partitions = join.left().output_partitioning().partition_count();
     let known = Known {
-        column: left,
+        column: pair.left,
         key,
         filter,
         few,
@@ -123,19 +124,6 @@ fn told(plan: &Arc<dyn ExecutionPlan>, few: usize) -> Result<Option<Arc<dyn Exec
     let keys = JoinKeys { input: Arc::clone(join.left()), known: Arc::new(known) };
     let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     Arc::clone(plan).replace_children(vec![Arc::new(keys), scanned.data], recompute).map(Some)
-}
-
-/// The first pair of columns that are joined on and are integers of one width: its place, that of the left column, and the right one.
-fn integer_key(join: &HashJoinExec) -> Option<(usize, usize, Column)> {
-    let (left_schema, right_schema) = (join.left().schema(), join.right().schema());
-    join.on().iter().enumerate().find_map(|(at, (left, right))| {
-        let (left, right) = (left.downcast_ref::<Column>()?, right.downcast_ref::<Column>()?);
-        let types = [left_schema.field(left.index()), right_schema.field(right.index())];
-        let [left_type, right_type] = types.map(|field| field.data_type());
-        let is_integer =
-            matches!(left_type, DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64);
-        (is_integer && left_type == right_type).then(|| (at, left.index(), right.clone()))
-    })
 }
 
 /// The rows of its input, the side of a join that is read first, whose keys it notes.
@@ -197,7 +185,7 @@ impl Known {
         }
         gathered.reservation = Some(reservation);
         let mut set = NumberSet::between(least, greatest);
-        keys.iter().for_each(|keys| insert(keys, &mut set));
+        keys.iter().for_each(|keys| integers::insert(keys, &mut set));
         if self.other_values.is_some_and(|values| set.count() > values / SHARE) {
             return Ok(());
         }
@@ -206,44 +194,10 @@ impl Known {
 
     /// The least and the greatest key, if they are to be told.
     fn worth_telling(&self, keys: &[ArrayRef]) -> Option<(i64, i64)> {
-        let count: usize = keys.iter().map(|keys| keys.len() - keys.null_count()).sum();
-        let bounds = keys.iter().filter_map(bounds);
-        let (least, greatest) = bounds.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))?;
-        let bits_max = BITS_MAX.min(BITS_MAX_OF_KEY * count as u64);
-        (count > self.few && greatest.abs_diff(least) < bits_max).then_some((least, greatest))
+        let count = integers::count(keys);
+        let (least, greatest) = integers::bounds(keys)?;
+        (count > self.few && integers::are_close(count, least, greatest)).then_some((least, greatest))
     }
-}
-
-/// Does something with the integers of an array, whatever their width.
-macro_rules! by_width {
-    ($keys:expr, $call:ident $(, $more:expr)*) => {
-        match $keys.data_type() {
-            DataType::Int8 => $call::<Int8Type>($keys $(, $more)*),
-            DataType::Int16 => $call::<Int16Type>($keys $(, $more)*),
-            DataType::Int32 => $call::<Int32Type>($keys $(, $more)*),
-            _ => $call::<Int64Type>($keys $(, $more)*),
-        }
-    };
-}
-
-/// The least and the greatest of the keys; `None` without any.
-fn bounds(keys: &ArrayRef) -> Option<(i64, i64)> {
-    fn of<T: ArrowPrimitiveType<Native: Into<i64>>>(keys: &ArrayRef) -> Option<(i64, i64)> {
-        let keys = keys.as_primitive::<T>();
-        Some((compute::min(keys)?.into(), compute::max(keys)?.into()))
-    }
-    by_width!(keys, of)
-}
-
-fn insert(keys: &ArrayRef, set: &mut NumberSet) {
-    fn of<T: ArrowPrimitiveType<Native: Into<i64>>>(keys: &ArrayRef, set: &mut NumberSet) {
-        let keys = keys.as_primitive::<T>();
-        match keys.null_count() {
-            0 => keys.values().iter().for_each(|&key| set.insert(key.into())),
-            _ => keys.iter().flatten().for_each(|key| set.insert(key.into())),
-        }
-    }
-    by_width!(keys, of, set);
 }
 
 impl DisplayAs for JoinKeys {
@@ -332,7 +286,7 @@ impl Noting {
             Some(Ok(batch)) => {
                 self.count += batch.num_rows();
                 match &mut self.keys {
-                    Some(keys) if self.count <= KEYS_MAX => {
+                    Some(keys) if self.count <= integers::KEYS_MAX => {
                         keys.push(Arc::clone(batch.column(self.known.column)))
                     }
                     keys => *keys = None,
