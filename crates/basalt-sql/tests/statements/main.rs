@@ -19,6 +19,7 @@ mod panics;
 mod parameters;
 mod points;
 mod row_timestamp;
+mod semi_joins;
 mod shared;
 mod system;
 mod unfinished_index;

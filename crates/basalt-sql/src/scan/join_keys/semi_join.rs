@@ -34,9 +34,7 @@ use datafusion::physical_plan::metrics::{
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use datafusion::scalar::ScalarValue;
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, stream};
@@ -52,7 +50,10 @@ const HASHED_BYTES: usize = 18;
 const BATCHES_OF_A_TURN: usize = 8;
 
 /// The join that keeps keys alone, if this one needs no more. `few`: so many keys a scan is told as a list.
-pub(super) fn instead_of(plan: &Arc<dyn ExecutionPlan>, few: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+pub(super) fn instead_of(
+    plan: &Arc<dyn ExecutionPlan>,
+    few: usize,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(join) = plan.downcast_ref::<HashJoinExec>() else { return Ok(None) };
     let is_plain = join.filter().is_none()
         && join.on().len() == 1
@@ -188,7 +189,11 @@ struct Wanted {
 }
 
 impl Gatherer {
-    async fn gather(self, mut left: SendableRecordBatchStream, reservation: MemoryReservation) -> Result<Keys> {
+    async fn gather(
+        self,
+        mut left: SendableRecordBatchStream,
+        reservation: MemoryReservation,
+    ) -> Result<Keys> {
         let mut keys: Vec<ArrayRef> = Vec::new();
         while let Some(batch) = left.next().await {
             let batch = batch?;
