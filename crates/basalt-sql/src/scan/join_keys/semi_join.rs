@@ -240,7 +240,7 @@ impl Gatherer {
         };
         let mut condition = self.between(least, greatest)?;
         let is_selective =
-            |set: &NumberSet| !self.wanted.values.is_some_and(|values| set.count() > values / SHARE);
+            |set: &NumberSet| self.wanted.values.is_none_or(|values| set.count() <= values / SHARE);
         let among: Option<Arc<dyn PhysicalExpr>> = match set {
             _ if integers::count(keys) <= self.few => {
                 let arrays: Vec<&dyn Array> = keys.iter().map(AsRef::as_ref).collect();
