@@ -58,7 +58,7 @@ impl From<io::Error> for End {
 pub(crate) async fn serve(stream: TcpStream, node: &Arc<Node>, mut stopped: watch::Receiver<bool>) {
     let mut socket = Socket::new(stream);
     let mut input = Input::default();
-    let mut output = Output::default();
+    let mut output = Output::new(&node.answers);
     let opening = tokio::select! {
         opening = timeout(STALL, open(&mut socket, &mut input, &mut output, node)) => opening,
         _ = stopped.changed() => return,

@@ -24,6 +24,7 @@
 //! ```
 
 mod admin;
+mod answers;
 mod call;
 mod client;
 mod compactions;

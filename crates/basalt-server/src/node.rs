@@ -10,6 +10,7 @@ use basalt_store::Database;
 use basalt_wire::names::ServerName;
 use tokio::sync::Semaphore;
 
+use crate::answers::Answers;
 use crate::compactions::Compactions;
 use crate::connection::{Awake, REQUEST_BYTES, SHARE};
 use crate::master::procedures::Procedures;
@@ -32,6 +33,8 @@ pub(crate) struct Node {
     pub(crate) compactions: Compactions,
     /// Shares of the memory for requests.
     pub(crate) request_shares: Arc<Semaphore>,
+    /// Memory for answers.
+    pub(crate) answers: Arc<Answers>,
     pub(crate) awake: Arc<Awake>,
     connections: AtomicUsize,
     pub(crate) reads: AtomicU64,
@@ -77,6 +80,7 @@ impl Node {
             switches: Switches::default(),
             compactions: Compactions::default(),
             request_shares: Arc::new(Semaphore::new(REQUEST_BYTES / SHARE)),
+            answers: Answers::new(options.answer_bytes),
             awake: Awake::new(workers, Duration::from_micros(options.look_us)),
             connections: AtomicUsize::new(0),
             reads: AtomicU64::new(0),
@@ -108,6 +112,7 @@ impl Node {
             connections: self.connections.load(Relaxed),
             scanners: self.scanners.len(),
             read_ahead_bytes: self.scanners.read_ahead_bytes(),
+            answer_bytes: self.answers.bytes(),
             request_bytes: (REQUEST_BYTES - self.request_shares.available_permits() * SHARE) as u64,
             calls: self.calls.load(Relaxed),
         }

@@ -36,6 +36,10 @@ pub struct ServerOptions {
     /// Memory for answers of scans that are prepared ahead, in bytes, over all scanners. Default 128 MiB. Beyond it scans are
     /// answered one call at a time.
     pub read_ahead_bytes: u64,
+    /// Memory for answers that are made or wait to be sent, in bytes, over all connections. Default 256 MiB. When a quarter of it is used,
+    /// clients that do not take their answers are not read from any more, and scans answer with little at a time; when all of it is, nobody is
+    /// read from until answers are taken. More lets more slow clients be served at full size.
+    pub answer_bytes: u64,
     /// How long a thread stays awake for the next call of a connection whose calls follow each other within this time, in microseconds;
     /// 0 for never. Default 200. More serves slower clients sooner, and costs a core that much longer when they stop asking; at
     /// most every second worker thread stays awake.
@@ -52,6 +56,7 @@ impl Default for ServerOptions {
             threads: None,
             lease_ms: 60_000,
             read_ahead_bytes: 128 << 20,
+            answer_bytes: 256 << 20,
             look_us: 200,
             connections_max: 4096,
         }
@@ -95,6 +100,8 @@ pub struct Status {
     pub scanners: usize,
     /// Bytes of answers that are prepared ahead.
     pub read_ahead_bytes: u64,
+    /// Bytes of answers that are made or wait to be sent.
+    pub answer_bytes: u64,
     /// Memory for requests that are being read or worked on, in bytes.
     pub request_bytes: u64,
     /// Calls since the start.

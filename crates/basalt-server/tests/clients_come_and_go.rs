@@ -24,7 +24,7 @@ fn wait_until_idle(served: &Served) {
     let until = Instant::now() + Duration::from_secs(30);
     while Instant::now() < until {
         let status = served.server.status();
-        let held = status.read_ahead_bytes + status.request_bytes;
+        let held = status.read_ahead_bytes + status.request_bytes + status.answer_bytes;
         if (status.connections, status.scanners, held) == (0, 0, 0) {
             return;
         }

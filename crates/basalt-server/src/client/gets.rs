@@ -19,7 +19,8 @@ use basalt_wire::{Exception, pb, read};
 use bytes::BytesMut;
 use prost::Message;
 
-use super::multi::{ANSWER_BYTES_MAX, push_result, too_large};
+use super::multi::{is_full, push_result, too_large};
+use crate::answers::Held;
 use crate::failure;
 use crate::node::Node;
 use crate::regions::Region;
@@ -29,20 +30,20 @@ const GETS_PER_THREAD: usize = 2048;
 /// Wishes that are kept to be compared with.
 const WISHES_MAX: usize = 64;
 
-/// Looks the gets up. Their results are appended to `done` in their order, the cells of those to `cells`.
+/// Looks the gets up. Their results are appended to `done` in their order, the cells of those to `cells`, of which `held` counts the bytes.
 pub(super) fn find(
     node: &Node,
     region: &Region,
     gets: &[GetParts<'_>],
     form: CellForm,
-    cells: &mut BytesMut,
+    (cells, held): (&mut BytesMut, &Held),
     done: &mut Vec<u8>,
 ) {
     node.reads.fetch_add(gets.len() as u64, Relaxed);
     let helpers = node.helpers((gets.len() / GETS_PER_THREAD).saturating_sub(1));
     let snapshot = region.table.database().snapshot();
     let used = AtomicUsize::new(cells.len());
-    let part = |gets: &[GetParts<'_>]| Part::find(&snapshot, region, gets, form, &used);
+    let part = |gets: &[GetParts<'_>]| Part::find(&snapshot, region, gets, form, (&used, held));
     let mut parts = gets.chunks(gets.len().div_ceil(1 + helpers.count).max(1));
     let first = parts.next().unwrap_or_default();
     let parts: Vec<Part> = std::thread::scope(|scope| {
@@ -82,7 +83,7 @@ impl Part {
         region: &Region,
         gets: &[GetParts<'_>],
         form: CellForm,
-        used: &AtomicUsize,
+        (used, held): (&AtomicUsize, &Held),
     ) -> Self {
         let mut search = Search { wishes: Wishes::default(), form, cells: BytesMut::new() };
         let mut found: Vec<Option<Found>> = Vec::new();
@@ -92,11 +93,15 @@ impl Part {
             let before = search.cells.len();
             let get = &gets[at as usize];
             let of_get = match &mut lookups {
-                _ if used.load(Relaxed) > ANSWER_BYTES_MAX => Err(too_large()),
+                _ if is_full(held, used.load(Relaxed)) => Err(too_large()),
                 Err(exception) => Err(exception.clone()),
                 Ok(lookups) => search.one(region, lookups, get),
             };
-            used.fetch_add(search.cells.len() - before, Relaxed);
+            let inline = match &of_get {
+                Ok(Found::Message(Ok(result))) => result.encoded_len(),
+                _ => 0,
+            };
+            used.fetch_add(search.cells.len() - before + inline, Relaxed);
             found[at as usize] = Some(of_get.unwrap_or_else(|exception| Found::Message(Err(exception))));
         }
         let mut part = Self { done: Vec::new(), cells: BytesMut::with_capacity(search.cells.len()) };

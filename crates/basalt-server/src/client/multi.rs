@@ -22,13 +22,16 @@ use prost::encoding::{encode_varint, encoded_len_varint};
 
 use super::mutate::NewValues;
 use super::{endpoint, get, gets, mutate};
+use crate::answers::{Held, Level};
 use crate::call::{Context, Incoming, Reply};
 use crate::failure;
 use crate::node::Node;
 use crate::regions::Region;
 
 /// Bytes of cells in one answer, about; actions beyond are not made, and the client sends them again.
-pub(super) const ANSWER_BYTES_MAX: usize = 32 << 20;
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// The same while memory for answers is exhausted: a client sends again only so many times.
+const ANSWER_BYTES_MIN: usize = 2 << 20;
 /// Changes that are committed together, at most.
 const TOGETHER_MAX: usize = 50_000;
 
@@ -41,6 +44,7 @@ pub(super) fn call(node: &Node, context: &Context, mut incoming: Incoming) -> Re
         given: std::mem::take(&mut incoming.cells),
         behind: request.regions.iter().map(|region| region.actions.len()).sum(),
         cells: BytesMut::new(),
+        held: node.answers.hold(),
     };
     let mut message = Vec::new();
     let mut last = pb::MultiResponse::default();
@@ -85,6 +89,14 @@ struct Multi<'a> {
     behind: usize,
     /// The cells of the answer.
     cells: BytesMut,
+    /// What they take while they become more.
+    held: Held,
+}
+
+/// True if an answer that has grown to so many bytes takes no more.
+pub(super) fn is_full(held: &Held, bytes: usize) -> bool {
+    let exhausted = held.grow(bytes) == Level::Exhausted;
+    bytes > ANSWER_BYTES_MAX || exhausted && bytes > ANSWER_BYTES_MIN
 }
 
 impl Multi<'_> {
@@ -129,7 +141,7 @@ impl Multi<'_> {
     /// Adds an action to the batch that waits, if it is a put of the usual form; nothing happens if it is not. `rest`: actions from this one on.
     fn put(&mut self, region: &Region, action: &[u8], rest: usize, results: &mut Results) -> bool {
         let Some(put) = PutParts::of_action(action) else { return false };
-        if self.cells.len() > ANSWER_BYTES_MAX || !region.range.contains(put.row) {
+        if is_full(&self.held, self.cells.len()) || !region.range.contains(put.row) {
             return false;
         }
         if results.batch.is_empty() {
@@ -149,7 +161,8 @@ impl Multi<'_> {
 
     fn gets(&mut self, region: &Region, gets: &[GetParts<'_>], results: &mut Results) {
         self.commit(results);
-        gets::find(self.node, region, gets, self.form, &mut self.cells, &mut results.done);
+        let answer = (&mut self.cells, &self.held);
+        gets::find(self.node, region, gets, self.form, answer, &mut results.done);
     }
 
     fn skip(&mut self, action: &pb::Action) -> Result<(), Exception> {
@@ -242,7 +255,7 @@ impl Multi<'_> {
         results: &mut Results,
     ) -> Result<(), Exception> {
         let index = action.index;
-        if self.cells.len() > ANSWER_BYTES_MAX {
+        if is_full(&self.held, self.cells.len()) {
             self.skip(&action)?;
             results.push(index, Err(too_large()));
             return Ok(());
@@ -318,10 +331,7 @@ impl Multi<'_> {
 
 /// Why an action is not done when the answer is full.
 pub(super) fn too_large() -> Exception {
-    Exception::new(
-        exception::MULTI_TOO_LARGE,
-        format!("the answer has {ANSWER_BYTES_MAX} bytes; the rest was not done, send it again"),
-    )
+    Exception::new(exception::MULTI_TOO_LARGE, "the answer is full; the rest was not done, send it again")
 }
 
 /// The results of one region's actions.

@@ -22,6 +22,7 @@ use basalt_wire::result::{self, CellForm};
 use basalt_wire::{CellReader, Exception, exception, pb, read};
 use bytes::BytesMut;
 
+use crate::answers::{Held, Level};
 use crate::call::{Incoming, Reply};
 use crate::failure;
 use crate::meta;
@@ -32,6 +33,8 @@ use crate::scanners::{Filled, Front, Goal, Measures, Piece, Scanner, Shape, Sour
 /// Bytes of one answer, at most, whatever the client asks for: about, because results are not cut for it if the client cannot
 /// put them together.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Bytes of one answer while memory for answers is scarce, about.
+const ANSWER_BYTES_MIN: usize = 64 << 10;
 /// Results that are prepared for clients who ask for few at a time, and their bytes, at least.
 const AHEAD_PIECES_MIN: usize = 256;
 const AHEAD_BYTES_MIN: usize = 256 << 10;
@@ -55,6 +58,8 @@ pub(crate) struct Reading {
     is_new: bool,
     closes: bool,
     wanted: Wanted,
+    /// What the answer takes while it grows.
+    held: Held,
     began: Instant,
     /// How long it waited for a thread.
     waited: Duration,
@@ -108,8 +113,15 @@ pub(crate) fn begin(node: &Arc<Node>, form: CellForm, incoming: &Incoming) -> Re
     }
     let shape = scanner.front().shape;
     let wanted = Wanted::of(&request, shape, incoming.timeout_ms, node.scanners.lease());
-    let reading =
-        Reading { scanner, is_new, closes: request.close_scanner(), wanted, began, waited: Duration::ZERO };
+    let reading = Reading {
+        scanner,
+        is_new,
+        closes: request.close_scanner(),
+        wanted,
+        held: node.answers.hold(),
+        began,
+        waited: Duration::ZERO,
+    };
     match reading.fill(node, Some(Instant::now() + READ_AT_ONCE))? {
         Filled::Unfinished => Ok(Begun::Reading(Box::new(reading))),
         filled => reading.answer(node, form, filled).map(Begun::Answered),
@@ -128,7 +140,7 @@ impl Reading {
     fn fill(&self, node: &Node, until: Option<Instant>) -> Result<Filled, Exception> {
         // Results may be lost with an error: what follows could not be put together with what came before.
         let lost = |_: &Exception| node.scanners.close_lost(self.scanner.id);
-        self.scanner.fill(&self.wanted.goal(), until).inspect_err(lost)
+        self.scanner.fill(&self.wanted.goal(), until, |bytes| self.is_full(bytes)).inspect_err(lost)
     }
 
     /// What a client is told of its scan if it wants to know; times in milliseconds. Of the names that HBase has two are missing, the time that the file
@@ -150,6 +162,12 @@ impl Reading {
             ("RPC_SCAN_QUEUE_WAIT_TIME", millis(self.waited)),
         ];
         pb::ScanMetrics { metrics: metrics.map(pair).to_vec() }
+    }
+
+    /// True if an answer that has grown to so many bytes is to be sent as it is, because memory for answers is scarce: whole, since what stayed behind would
+    /// be in memory as well. One after which there is no other is not ended so.
+    fn is_full(&self, bytes: usize) -> bool {
+        self.held.grow(bytes) != Level::Free && bytes >= ANSWER_BYTES_MIN && !self.closes
     }
 
     fn answer(&self, node: &Arc<Node>, form: CellForm, filled: Filled) -> Result<Reply, Exception> {

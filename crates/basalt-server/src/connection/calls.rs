@@ -3,7 +3,8 @@
 //!
 //! A client can make the server hold [`CALLS_MAX`] calls that are being made, [`QUEUED_BYTES_MAX`] bytes of answers that it does not
 //! take before no more calls are read, and a share of [`REQUEST_BYTES`] for what it sends. A request takes its share
-//! while it arrives, not when it is announced.
+//! while it arrives, not when it is announced. Beyond that no call is begun while answers, over all connections, take too much memory
+//! ([`Level`]).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,10 +12,11 @@ use std::time::{Duration, Instant};
 use basalt_wire::frame::REQUEST_LEN_MAX;
 use basalt_wire::{Exception, Request, exception};
 use bytes::{Buf, BytesMut};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
 use super::pace::Pace;
 use super::{End, Input, Output, READ_BYTES_MAX, STALL, Socket};
+use crate::answers::{Held, Level};
 use crate::call::{self, Answer, Begun, Context};
 use crate::client::scan::ReadAhead;
 use crate::node::Node;
@@ -50,8 +52,16 @@ pub(super) struct Calls {
     pace: Pace,
     /// When others could have their turn last.
     yielded: Instant,
-    sender: mpsc::UnboundedSender<Answer>,
-    answers: mpsc::UnboundedReceiver<Answer>,
+    sender: mpsc::UnboundedSender<Made>,
+    answers: mpsc::UnboundedReceiver<Made>,
+    /// How much memory for answers is left.
+    levels: watch::Receiver<Level>,
+}
+
+/// An answer that a thread made, and what it takes of the memory for answers.
+struct Made {
+    answer: Answer,
+    _held: Held,
 }
 
 /// A request of which the length was read.
@@ -80,6 +90,7 @@ impl Calls {
         let (sender, answers) = mpsc::unbounded_channel();
         Self {
             pace: Pace::new(Arc::clone(&node.awake)),
+            levels: node.answers.watch(),
             yielded: Instant::now(),
             node,
             context: Arc::new(context),
@@ -110,8 +121,9 @@ impl Calls {
             if sent.is_err() || self.in_flight == 0 && output.len() == 0 {
                 return;
             }
+            output.count();
             tokio::select! {
-                Some(answer) = self.answers.recv() => self.done(answer, output),
+                Some(made) = self.answers.recv() => self.done(&made, output),
                 _ = socket.writable(), if output.len() > 0 => {}
                 () = tokio::time::sleep(STALL), if output.len() > 0 => return,
             }
@@ -122,6 +134,7 @@ impl Calls {
         self.collect(output);
         let unmade = self.make_calls(input, output)?;
         output.send_now(socket)?;
+        output.count();
         // Calls that were held back by answers that are sent now have arrived long ago: nothing else would wake them.
         let more = unmade && self.may_begin(output);
         self.read_ahead(more);
@@ -129,11 +142,11 @@ impl Calls {
             tokio::task::yield_now().await;
             self.yielded = Instant::now();
         }
-        if more || self.look(socket, input, output)? {
+        if more || !unmade && self.look(socket, input, output)? {
             return Ok(());
         }
         socket.watch()?;
-        self.wait(socket, input, output).await
+        self.wait(socket, input, output, unmade).await
     }
 
     /// Prepares the next answers of scans: what takes long, or if there is `more` to do, on threads.
@@ -148,7 +161,7 @@ impl Calls {
 
     /// Stays awake for the next call, if it is to be expected soon and nothing else is; false if none came.
     fn look(&mut self, socket: &mut Socket, input: &mut Input, output: &Output) -> Result<bool, End> {
-        if self.in_flight > 0 || self.lacking > 0 || output.len() > 0 {
+        if self.in_flight > 0 || self.lacking > 0 || output.len() > 0 || !self.may_begin(output) {
             return Ok(false);
         }
         let Some(permit) = self.pace.stays_awake() else { return Ok(false) };
@@ -176,7 +189,11 @@ impl Calls {
     }
 
     fn may_begin(&self, output: &Output) -> bool {
-        self.in_flight < CALLS_MAX && output.len() <= QUEUED_BYTES_MAX
+        match self.node.answers.level() {
+            Level::Free => self.in_flight < CALLS_MAX && output.len() <= QUEUED_BYTES_MAX,
+            Level::Scarce => self.in_flight == 0 && output.len() == 0,
+            Level::Exhausted => false,
+        }
     }
 
     fn make(&mut self, request: Request, share: Option<OwnedSemaphorePermit>, output: &mut Output) {
@@ -194,8 +211,10 @@ impl Calls {
                 let sender = self.sender.clone();
                 tokio::task::spawn_blocking(move || {
                     let Answer { response, ahead } = call.answer(&node, &context);
+                    let mut held = node.answers.hold();
+                    held.set(response.head.len() + response.cells.len());
                     // Without a receiver the connection is gone, and the answer with it.
-                    let _ = sender.send(Answer { response, ahead: None });
+                    let _ = sender.send(Made { answer: Answer { response, ahead: None }, _held: held });
                     drop(share);
                     if let Some(ahead) = ahead {
                         ahead.read();
@@ -210,14 +229,15 @@ impl Calls {
 
     /// Takes the answers that threads have ready.
     fn collect(&mut self, output: &mut Output) {
-        while let Ok(answer) = self.answers.try_recv() {
-            self.done(answer, output);
+        while let Ok(made) = self.answers.try_recv() {
+            self.done(&made, output);
         }
     }
 
-    fn done(&mut self, answer: Answer, output: &mut Output) {
+    fn done(&mut self, made: &Made, output: &mut Output) {
         self.in_flight -= 1;
-        output.push(&answer.response);
+        output.push(&made.answer.response);
+        output.count();
     }
 
     /// The next request, with its share of the memory for requests, if it has arrived.
@@ -254,9 +274,22 @@ impl Calls {
         Ok(Some((request, share)))
     }
 
-    /// Waits until there is something to do.
-    async fn wait(&mut self, socket: &Socket, input: &mut Input, output: &mut Output) -> Result<(), End> {
-        let reads = self.lacking == 0 && self.may_begin(output);
+    /// Waits until there is something to do. `unmade`: there may be calls that have arrived and were held back.
+    async fn wait(
+        &mut self,
+        socket: &Socket,
+        input: &mut Input,
+        output: &mut Output,
+        unmade: bool,
+    ) -> Result<(), End> {
+        // Before it is looked at: a change that comes later is heard.
+        self.levels.mark_unchanged();
+        let may_begin = self.may_begin(output);
+        if unmade && may_begin {
+            // Memory came free since they were: nothing that the client sends would say so.
+            return Ok(());
+        }
+        let reads = self.lacking == 0 && may_begin;
         let wanted =
             self.arriving.as_ref().map_or(0, |arriving| arriving.len - input.buffer.len().min(arriving.len));
         let in_message = self.arriving.is_some() || !input.buffer.is_empty();
@@ -264,7 +297,8 @@ impl Calls {
         let shares = Arc::clone(&self.node.request_shares);
         let began = Instant::now();
         tokio::select! {
-            Some(answer) = self.answers.recv() => self.done(answer, output),
+            Some(made) = self.answers.recv() => self.done(&made, output),
+            changed = self.levels.changed(), if !reads => changed.map_err(|_| End::Gone)?,
             read = input.read(socket, wanted), if reads => {
                 read?;
                 self.pace.came(began.elapsed());

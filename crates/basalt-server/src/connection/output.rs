@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 
 use basalt_wire::Response;
 use bytes::{Buf, Bytes, BytesMut};
 
 use super::socket::Socket;
+use crate::answers::{Answers, Held};
 
 /// Cells below this size are copied.
 const COPIED_BYTES: usize = 16 << 10;
@@ -17,15 +19,32 @@ const KEPT_BYTES: usize = 256 << 10;
 const SLICES: usize = 16;
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct Output {
     /// In the order in which they are sent, before `last`.
     chunks: VecDeque<Bytes>,
     last: BytesMut,
     len: usize,
+    /// Bytes of the first chunk that were sent; it stays in memory until the last of them is.
+    sent_of_first: usize,
+    held: Held,
 }
 
 impl Output {
+    pub(super) fn new(answers: &Arc<Answers>) -> Self {
+        Self {
+            chunks: VecDeque::new(),
+            last: BytesMut::new(),
+            len: 0,
+            sent_of_first: 0,
+            held: answers.hold(),
+        }
+    }
+
+    /// Counts what waits as memory for answers.
+    pub(super) fn count(&mut self) {
+        self.held.set(self.len + self.sent_of_first);
+    }
+
     /// Bytes that wait.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -78,9 +97,11 @@ impl Output {
         while let Some(first) = self.chunks.front_mut() {
             if sent < first.len() {
                 first.advance(sent);
+                self.sent_of_first += sent;
                 return;
             }
             sent -= first.len();
+            self.sent_of_first = 0;
             self.chunks.pop_front();
         }
         if sent == self.last.len() {

@@ -215,12 +215,18 @@ impl Scanner {
     }
 
     /// Reads until the goal is reached or nothing is left, or until its deadline; with `until`, not longer than that, and without waiting for others.
-    pub(crate) fn fill(&self, goal: &Goal, until: Option<Instant>) -> Result<Filled, Exception> {
+    /// `is_full` is told how many bytes are ready, and may say that they are enough.
+    pub(crate) fn fill(
+        &self,
+        goal: &Goal,
+        until: Option<Instant>,
+        is_full: impl Fn(usize) -> bool,
+    ) -> Result<Filled, Exception> {
         let stop = [until, goal.deadline].into_iter().flatten().min();
         let (mut late, mut unfinished) = (false, false);
         loop {
             let mut front = self.front.lock();
-            if front.reaches(goal) {
+            if front.reaches(goal) || is_full(front.buffer.len()) && !front.pieces.is_empty() {
                 return Ok(Filled::Enough);
             }
             if let Some(exception) = front.failed.take() {
