@@ -3,6 +3,7 @@
 
 import csv
 import io
+import multiprocessing
 import sys
 
 import duckdb
@@ -41,7 +42,15 @@ def compared(question) -> str:
 
 
 def check(asked, theirs, ours):
-    """Ends the program at the first answer that differs."""
+    """Ends the program at the first answer that differs. In a process of its own: what this one once took would count as memory of those that it starts."""
+    process = multiprocessing.get_context("spawn").Process(target=compare, args=(asked, theirs, ours))
+    process.start()
+    process.join()
+    if process.exitcode != 0:
+        sys.exit(process.exitcode)
+
+
+def compare(asked, theirs, ours):
     connection = duckdb.connect(str(theirs.database), read_only=True)
     for question in asked:
         sql = compared(question)
