@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# client.sh BASALT   HBase's Java client against `BASALT serve`: all that ClientCheck does, with cell blocks, without them, with compressed ones,
+# client.sh BASALT   HBase's Java client against `BASALT serve`: all that ClientCheck and AdminCheck do, with cell blocks, without them, with compressed ones,
 # and by way of ZooKeeper; random programs whose answers HBase itself gave once; then Survivor, over kills of the server.
 #
 # BASALT is the program, or the example `serve` of crates/basalt-server, which is compiled sooner.
@@ -14,6 +14,8 @@ for form in blocks inline gzip; do
   echo "ClientCheck, $form"
   "$here/run.sh" ClientCheck "rpc:$address" "$form"
 done
+echo AdminCheck
+"$here/run.sh" AdminCheck "rpc:$address"
 echo 'random programs'
 # What they do wrong on purpose HBase's client writes to its log, at length.
 "$here/run.sh" Programs check "rpc:$address" "$here/recorded/programs.txt.gz" "$here/recorded/known.txt" 2> "$work/programs.log" || {
