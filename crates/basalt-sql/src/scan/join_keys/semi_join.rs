@@ -4,7 +4,7 @@
 //!
 //! DataFusion's hash join keeps the rows of the first side, its hash table gives a number of such a row for each partner, and both sides' rows are put
 //! together by these numbers. Where the key is one integer, [`IntegerSemiJoin`] keeps the keys alone: a bit for each number between the
-//! least and the greatest if they lie close enough together, else their hash values; a row is looked up in them and passes, or does not.
+//! least and the greatest if they lie close enough together, else a hash set of them; a row is looked up in them and passes, or does not.
 //! The scan of the other side is told the same keys, at the place where the hash join would have told its own, and leaves most rows without a partner out
 //! before they get here.
 
