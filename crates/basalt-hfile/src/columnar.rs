@@ -23,6 +23,7 @@
 //! | [`group`], [`gathered`], [`encode`] | writing: cells by column, and into a block |
 //! | [`block`], [`rows`], [`cells`] | reading: an open block, its row keys, its rows as cells |
 //! | [`vectors`] | reading: a column of a vector as it is stored |
+//! | [`beside`] | columns that are kept as distances from another |
 //! | [`select`], [`mask`] | reading: the rows that satisfy a predicate |
 //! | [`key`], [`form`] | row keys as parts; values as integers |
 //! | [`head`], [`section`], [`bound`], [`place`] | the parts of a block, their bounds and checksums |
@@ -33,6 +34,7 @@
 
 mod alp;
 mod batch;
+mod beside;
 mod bitpack;
 mod block;
 mod bound;

@@ -54,9 +54,10 @@ const TYPES: [SqlType; 16] = [
     SqlType::Varbinary(None),
 ];
 
-/// A value of a type, by one of several distributions.
-fn value(sql_type: SqlType, row: u64, chance: &mut Chance) -> Value<'static> {
+/// A value of a type, by one of several distributions, or close to a number.
+fn value(sql_type: SqlType, row: u64, near: Option<i64>, chance: &mut Chance) -> Value<'static> {
     let number = match chance.next() % 4 {
+        of_four if let Some(near) = near => near + (of_four * 7) as i64,
         0 => row as i64,
         1 => (chance.next() % 7) as i64,
         2 => (chance.next() % 100_000) as i64,
@@ -94,6 +95,8 @@ struct Shape {
     versions: u64,
     markers: u64,
     times: u64,
+    /// The numbers of a row are close to each other.
+    close: bool,
     block_rows: u32,
     compression: Compression,
 }
@@ -101,14 +104,16 @@ struct Shape {
 fn shape() -> impl Strategy<Value = Shape> {
     let often = || prop_oneof![3 => Just(0u64), 1 => Just(2), 1 => Just(50), 1 => Just(3000)];
     let rows = prop_oneof![1u64..20, 1000u64..1100, 2000u64..5000];
+    let mixed = prop::collection::vec(0..TYPES.len(), 1..6);
+    let types = prop_oneof![mixed, (0..TYPES.len(), 2usize..5).prop_map(|(number, count)| vec![number; count])];
     let block_rows = prop_oneof![Just(65_536u32), Just(1024), 1u32..3000];
     let compression = prop_oneof![Just(Compression::None), Just(Compression::Zstd), Just(Compression::Lz4)];
     (
-        (any::<u64>(), rows, prop::collection::vec(0..TYPES.len(), 1..6), 0usize..4, any::<bool>()),
+        (any::<u64>(), rows, types, 0usize..4, any::<bool>()),
         (often(), often(), often(), often(), often(), often()),
-        (block_rows, compression),
+        (any::<bool>(), block_rows, compression),
     )
-        .prop_map(|((seed, rows, types, key, desc), rare, (block_rows, compression))| Shape {
+        .prop_map(|((seed, rows, types, key, desc), rare, (close, block_rows, compression))| Shape {
             seed,
             rows,
             types,
@@ -120,6 +125,7 @@ fn shape() -> impl Strategy<Value = Shape> {
             versions: rare.3,
             markers: rare.4,
             times: rare.5,
+            close,
             block_rows,
             compression,
         })
@@ -156,6 +162,7 @@ impl Shape {
         let key = self.key();
         let mut cells = vec![];
         for row_number in 0..self.rows {
+            let near = self.close.then(|| (Chance(self.seed ^ row_number).next() % 4_000) as i64);
             let values: Vec<Value<'_>> = key
                 .iter()
                 .map(|column| match column.sql_type {
@@ -190,7 +197,7 @@ impl Shape {
                 for version in 0..versions {
                     let mut bytes = vec![];
                     if !chance.one_in(self.empty) {
-                        let value = value(TYPES[number], row_number, &mut chance);
+                        let value = value(TYPES[number], row_number, near, &mut chance);
                         TYPES[number].encode(SortOrder::Asc, &value, &mut bytes).unwrap();
                     }
                     if chance.one_in(self.odd) {
@@ -309,6 +316,7 @@ fn plain(types: Vec<usize>) -> Shape {
         versions: 0,
         markers: 0,
         times: 0,
+        close: false,
         block_rows: 65_536,
         compression: Compression::None,
     }
@@ -325,6 +333,34 @@ fn a_plain_table_is_one_row_group_of_its_forms() {
     assert_eq!((block.rows_of(0), block.rows_of(2)), (VECTOR, 3000 - 2 * VECTOR));
     let forms: Vec<String> = block.columns().map(|(_, form)| format!("{form:?}")).collect();
     assert_eq!(forms, ["Unsigned(1)", "Signed(4)", "Decimal(2)", "Bytes"]);
+}
+
+/// Of each section what it is.
+fn facts(reader: &HFileReader) -> Vec<String> {
+    let block = reader.open_block(0).unwrap();
+    block.columns().unwrap().facts().unwrap().into_iter().map(|section| section.what).collect()
+}
+
+#[test]
+fn numbers_that_follow_others_of_their_row_are_kept_as_distances() {
+    let dates = |close| Shape { close, ..plain(vec![10, 0, 10, 10]) };
+    let alone = file(dates(false).options(true), &dates(false).cells());
+    let close = file(dates(true).options(true), &dates(true).cells());
+    assert!(close.len() < alone.len() * 3 / 4, "{} and {} bytes", close.len(), alone.len());
+    let beside = |reader: &HFileReader| facts(reader).iter().filter(|what| what.starts_with("Beside")).count();
+    let reader = check(&dates(true).cells(), dates(true).options(true));
+    // Two of the three dates; the integer has a form of its own.
+    assert_eq!((beside(&reader), beside(&open(alone))), (2, 0));
+    // A row without one of them, or with two, or without a value, has no distance.
+    for irregular in [
+        Shape { missing: 500, ..dates(true) },
+        Shape { versions: 500, ..dates(true) },
+        Shape { empty: 500, ..dates(true) },
+        Shape { odd: 500, ..dates(true) },
+    ] {
+        let reader = check(&irregular.cells(), irregular.options(true));
+        assert_eq!(beside(&reader), 0, "{irregular:?}");
+    }
 }
 
 #[test]
@@ -428,6 +464,7 @@ fn files_kept_in_the_repository_are_read() {
             Shape { rows: 2100, missing: 50, empty: 50, ..plain(vec![0, 4, 5, 7, 10, 11, 13, 14]) },
         ),
         ("versions.hfile", Shape { rows: 600, versions: 2, markers: 50, times: 50, ..plain(vec![1, 13]) }),
+        ("beside.hfile", Shape { rows: 1500, close: true, ..plain(vec![10, 1, 10, 1, 10]) }),
         (
             "bytes.hfile",
             Shape { rows: 1100, odd: 50, key: 2, compression: Compression::Zstd, ..plain(vec![7, 15]) },

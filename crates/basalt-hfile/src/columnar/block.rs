@@ -195,10 +195,12 @@ impl ColumnarBlock {
 
     /// Reads the bytes of some columns' sections that are not yet in memory, neighbours in one read.
     pub fn load(&self, key: bool, columns: &[usize]) -> Result<()> {
+        let others: Vec<u16> = columns.iter().filter_map(|&column| self.head.beside(column as u16)).collect();
         let wanted = |kind: Kind, subject: u16| match kind {
             Kind::KeyIndex | Kind::KeyValues | Kind::KeyFilled => key,
+            Kind::Values if others.contains(&subject) => true,
             Kind::Presence | Kind::Filled | Kind::Values => columns.contains(&subject.into()),
-            Kind::Timestamps | Kind::Types | Kind::Seqs => false,
+            Kind::Timestamps | Kind::Types | Kind::Seqs | Kind::Beside => false,
         };
         let mut loaded = Vec::new();
         let mut pending: Option<Range<usize>> = None;

@@ -76,8 +76,8 @@ impl ColumnarBlock {
         count: usize,
         max: u64,
     ) -> Result<Filled> {
-        let Some(section) = self.section(kind, subject)? else { return Ok(None) };
-        let numbers: Vec<u64> = section.ints(vector, count)?;
+        let Some(integers) = self.integers_of(kind, subject)? else { return Ok(None) };
+        let numbers: Vec<u64> = integers.get(vector, count)?;
         if numbers.iter().any(|&number| number > max) {
             return Err(self.corrupt(format!("{kind:?} of {subject} is above {max}")));
         }
@@ -94,13 +94,12 @@ impl ColumnarBlock {
     ) -> Result<(Filled, Values)> {
         let filled = self.numbers(filled, subject, vector, count, 1)?;
         let count = filled.as_ref().map_or(count, |filled| filled.iter().sum::<u64>() as usize);
-        let section = self.section(values, subject)?;
-        let values = match section {
+        let values = match self.integers_of(values, subject)? {
             None if count == 0 => Values::Texts(Strings::default()),
             None => return Err(self.corrupt(format!("{values:?} of {subject} are missing"))),
             // A vector without values has no bytes in a section that has others.
-            Some(section) if form == Form::Bytes => Values::Texts(section.texts(vector, count)?),
-            Some(section) => Values::Ints(section.ints(vector, count)?),
+            Some(stored) if form == Form::Bytes => Values::Texts(stored.section().texts(vector, count)?),
+            Some(stored) => Values::Ints(stored.get(vector, count)?),
         };
         Ok((filled, values))
     }

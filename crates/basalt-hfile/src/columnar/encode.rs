@@ -6,6 +6,7 @@ use std::ops::Range;
 use basalt_model::{FamilyLayout, SqlType};
 
 use super::VECTOR;
+use super::beside::{self, Distances};
 use super::form::{Form, decimal_scale};
 use super::gathered::Gathered;
 use super::group::{Column, Group, Stamp};
@@ -52,10 +53,11 @@ pub(crate) fn encode(
         let vectors: Vec<&[Stamp]> = stamps.chunks(VECTOR).collect();
         sections.stamps(ALL_CELLS, &vectors);
     }
+    let hint = |qualifier: &[u8]| layout.and_then(|layout| layout.sql_type(qualifier));
+    let beside = beside::choose(&group.columns, group.rows.len(), hint);
     let mut columns = Vec::new();
-    for (number, column) in group.columns.iter().enumerate() {
-        let hint = layout.and_then(|layout| layout.sql_type(&column.qualifier));
-        let form = sections.column(number as u16, column, group, hint);
+    for (number, (column, beside)) in group.columns.iter().zip(&beside).enumerate() {
+        let form = sections.column(number as u16, column, group, (hint(&column.qualifier), beside.as_ref()));
         columns.push(ColumnHead {
             qualifier: column.qualifier.clone(),
             form,
@@ -101,8 +103,14 @@ pub(crate) fn seal(block: &mut [u8], file: Seal, offset: u64) {
 }
 
 impl SectionWriter<'_> {
-    /// Writes the sections of a column; returns the form of its values.
-    fn column(&mut self, number: u16, column: &Column, group: &Group, hint: Option<SqlType>) -> Form {
+    /// Writes the sections of a column, whose values may be kept beside another's; returns their form.
+    fn column(
+        &mut self,
+        number: u16,
+        column: &Column,
+        group: &Group,
+        (hint, beside): (Option<SqlType>, Option<&Distances>),
+    ) -> Form {
         let rows = group.rows.len();
         let cells = match column.is_dense(rows) {
             true => (0..rows).step_by(VECTOR).map(|first| first..rows.min(first + VECTOR)).collect(),
@@ -112,6 +120,12 @@ impl SectionWriter<'_> {
             let of = |range: &Range<usize>| column.stamps.get(range.clone()).unwrap_or_default();
             let vectors: Vec<&[Stamp]> = cells.iter().map(of).collect();
             self.stamps(number, &vectors);
+        }
+        if let Some(Distances { from, form, numbers, distances }) = beside {
+            let (numbers, distances): (Vec<&[i64]>, Vec<&[i64]>) =
+                numbers.chunks(VECTOR).zip(distances.chunks(VECTOR)).unzip();
+            self.distances(number, *from, &numbers, &distances);
+            return *form;
         }
         match &column.values {
             Gathered::Numbers(form, numbers) if hint.map(|hint| Form::of(hint, || 0)) == Some(*form) => {

@@ -55,10 +55,13 @@ pub(super) enum Kind {
     Types = 8,
     /// Sequence numbers.
     Seqs = 9,
+    /// The number of the column from whose values those of a column are kept as distances: see [`super::beside`]. Without the section they are
+    /// kept as they are. It has no bytes.
+    Beside = 10,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::KeyIndex,
         Self::KeyValues,
         Self::KeyFilled,
@@ -68,6 +71,7 @@ impl Kind {
         Self::Timestamps,
         Self::Types,
         Self::Seqs,
+        Self::Beside,
     ];
 }
 
@@ -269,11 +273,40 @@ impl Head {
         if seen.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err("two sections of one purpose".to_owned());
         }
+        for entry in self.sections.iter().filter(|entry| entry.kind == Kind::Beside) {
+            self.check_beside(entry)?;
+        }
         let cells: u64 = self.columns.iter().map(|column| u64::from(column.cells)).sum();
         if at != sections_len || cells != u64::from(self.cells) {
             return Err(format!("sections of {at} bytes in {sections_len}, columns of {cells} cells"));
         }
         Ok(())
+    }
+
+    /// A column is kept beside another only if both have one number in each row, and that one is kept as it is.
+    fn check_beside(&self, entry: &Entry) -> Result<(), String> {
+        let other = self.beside(entry.subject);
+        let has_numbers = |subject: u16| {
+            let values = self.entry(Kind::Values, subject).filter(|entry| entry.values == self.rows);
+            values.is_some_and(|entry| matches!(entry.bounds.min, Bound::Int(_)))
+                && [Kind::Presence, Kind::Filled].iter().all(|kind| self.entry(*kind, subject).is_none())
+        };
+        let is_sound = other.is_some_and(|other| {
+            self.beside(other).is_none() && has_numbers(other) && has_numbers(entry.subject)
+        });
+        match is_sound && entry.len == 0 {
+            true => Ok(()),
+            false => Err(format!("column {} is kept beside {other:?}, which cannot be", entry.subject)),
+        }
+    }
+
+    /// The column from whose values those of a column are kept as distances.
+    #[inline]
+    pub(super) fn beside(&self, subject: u16) -> Option<u16> {
+        match self.entry(Kind::Beside, subject)?.bounds.min {
+            Bound::Int(other) => u16::try_from(other).ok(),
+            Bound::Text(_) => None,
+        }
     }
 
     /// Vectors of rows.

@@ -77,6 +77,28 @@ impl<'a> SectionWriter<'a> {
     /// Writes a section of integers.
     pub(super) fn ints(&mut self, kind: Kind, subject: u16, vectors: &[impl AsRef<[i64]>], nature: Nature) {
         let slices: Vec<&[i64]> = vectors.iter().map(AsRef::as_ref).collect();
+        self.stored(kind, subject, &slices, &slices, nature);
+    }
+
+    /// Writes the values of a column as their distances from those of another, both vector by vector.
+    pub(super) fn distances(&mut self, subject: u16, from: u16, slices: &[&[i64]], distances: &[&[i64]]) {
+        let sections = self.entries.len();
+        self.stored(Kind::Values, subject, slices, distances, Nature::Integer);
+        if self.entries[sections..].iter().any(|entry| entry.len > 0) {
+            let other = Bounds::of_ints([&i64::from(from)]).expect("it is of one number");
+            self.entries.push(Entry::without_bytes(Kind::Beside, subject, 1, other));
+        }
+    }
+
+    /// Writes a section of integers, in place of which others are stored.
+    fn stored(
+        &mut self,
+        kind: Kind,
+        subject: u16,
+        slices: &[&[i64]],
+        stored: &[&[i64]],
+        nature: Nature,
+    ) {
         let values: usize = slices.iter().map(|vector| vector.len()).sum();
         let Some(bounds) = Bounds::of_ints(slices.iter().copied().flatten()) else { return };
         if bounds.is_one_value() {
@@ -88,12 +110,12 @@ impl<'a> SectionWriter<'a> {
         self.sketch(kind, subject, |sketch| {
             slices.iter().copied().flatten().for_each(|n| sketch.add_number(*n))
         });
-        let scheme = IntScheme::choose(&slices, nature);
+        let scheme = IntScheme::choose(stored, nature);
         let mut encoded = Encoded { scheme: scheme.number(), params: vec![], bytes: vec![], vectors: vec![] };
         scheme.write_params(&mut encoded.params);
-        for vector in slices {
-            scheme.encode(vector, &mut encoded.bytes);
-            let bounds = Bounds::of_ints(vector).unwrap_or(Bounds::NO_INTS);
+        for (vector, stored) in slices.iter().zip(stored) {
+            scheme.encode(stored, &mut encoded.bytes);
+            let bounds = Bounds::of_ints(*vector).unwrap_or(Bounds::NO_INTS);
             encoded.vectors.push((encoded.bytes.len(), vector.len() as u32, bounds));
         }
         self.section(kind, subject, values, bounds, encoded);
@@ -432,8 +454,8 @@ impl Section {
         (name, self.codec)
     }
 
-    /// Fills `out` with the integers of a vector, of which there must be as many.
-    pub(super) fn ints_into<T: Lane>(&self, vector: usize, out: &mut [T]) -> Result<()> {
+    /// Fills `out` with the integers of a vector as they are stored, of which there must be as many: see [`super::beside`].
+    pub(super) fn stored_into<T: Lane>(&self, vector: usize, out: &mut [T]) -> Result<()> {
         match &self.scheme {
             Scheme::OneInt(value) => {
                 out.fill(T::of(*value));
@@ -449,19 +471,12 @@ impl Section {
         }
     }
 
-    /// Of a vector of `count` integers those within one of some ranges, both ends inclusive; `None` if the vector has to be
+    /// Of a vector of `count` integers as they are stored those within one of some ranges, both ends inclusive; `None` if the vector has to be
     /// decoded for that.
     pub(super) fn within(&self, vector: usize, count: usize, ranges: &[(i64, i64)]) -> Result<Option<Mask>> {
         let Scheme::Ints(scheme) = &self.scheme else { return Ok(None) };
         let bytes = self.vector_bytes(vector, count)?;
         scheme.within(&bytes, count, ranges).map_err(|damage| self.damage(damage))
-    }
-
-    /// The integers of a vector of `count` values.
-    pub(super) fn ints<T: Lane>(&self, vector: usize, count: usize) -> Result<Vec<T>> {
-        let mut out = vec![T::default(); count];
-        self.ints_into(vector, &mut out)?;
-        Ok(out)
     }
 
     /// The strings of a vector of `count` values.

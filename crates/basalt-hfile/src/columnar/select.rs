@@ -307,7 +307,8 @@ impl ColumnarBlock {
         let Test::Ints(set) = test else { return Ok(None) };
         let ranges = set.ranges();
         let (kind, subject) = stored.values_section();
-        let Some(section) = self.section(kind, subject)?.filter(|_| ranges.len() <= RANGES_TRIED_MAX) else {
+        let is_tried = ranges.len() <= RANGES_TRIED_MAX && !self.is_beside(stored);
+        let Some(section) = self.section(kind, subject)?.filter(|_| is_tried) else {
             return Ok(None);
         };
         // Every row has one value, as no row of a plain block has two.

@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::beside::Integers;
 use super::block::ColumnarBlock;
 use super::bound::{Bound, Bounds};
 use super::form::Form;
@@ -103,19 +104,19 @@ impl Held {
     ) -> Result<()> {
         let (kind, subject) = stored.values_section();
         let form = block.form_of(stored);
-        let Some(section) = block.section(kind, subject)?.filter(|_| form != Form::Bytes) else {
+        let Some(integers) = block.integers_of(kind, subject)?.filter(|_| form != Form::Bytes) else {
             return Ok(());
         };
-        if let Some(number) = section.one_int() {
+        if let Some(number) = integers.section().one_int() {
             let count = block.facts_of(stored).values;
             take(Numbers::One { number, count });
             return Ok(());
         }
         let vectors = 0..block.vectors();
         if form.fits_narrow() || block.is_narrow((kind, subject), form) {
-            each_vector(section, vectors, &mut self.narrow, |numbers| take(Numbers::Narrow(numbers)))
+            each_vector(integers, vectors, &mut self.narrow, |numbers| take(Numbers::Narrow(numbers)))
         } else {
-            each_vector(section, vectors, &mut self.wide, |numbers| take(Numbers::Wide(numbers)))
+            each_vector(integers, vectors, &mut self.wide, |numbers| take(Numbers::Wide(numbers)))
         }
     }
 
@@ -138,20 +139,21 @@ impl Held {
 
 /// Hands over the integers of vectors one vector at a time, in memory from `spare` and given back to it.
 fn each_vector<T: Lane>(
-    section: &Section,
+    integers: Integers<'_>,
     vectors: Range<usize>,
     spare: &mut Vec<Vec<T>>,
     mut take: impl FnMut(&[T]),
 ) -> Result<()> {
     let mut numbers = spare.pop().unwrap_or_default();
     for vector in vectors {
+        let section = integers.section();
         let Some((count, _)) = section.facts_of(vector) else { continue };
         numbers.resize(count, T::default());
         // What is asked for in one go keeps the processor from its work.
         let next = section.packed(vector + 1);
         let (first, second) = next.split_at(next.len() / 2);
         ask_for(first);
-        section.ints_into(vector, &mut numbers)?;
+        integers.fill(vector, &mut numbers)?;
         ask_for(second);
         take(&numbers);
     }
@@ -310,19 +312,25 @@ impl ColumnarBlock {
                 }
                 None => VectorValues::Texts(section.texts(vector, count)?),
             },
-            Some(section) if form.fits_narrow() || self.is_narrow((kind, subject), form) => {
+            Some(_) if form.fits_narrow() || self.is_narrow((kind, subject), form) => {
                 let mut values = held.narrow.pop().unwrap_or_default();
                 values.resize(count, 0);
-                section.ints_into(vector, &mut values)?;
+                self.fill((kind, subject), vector, &mut values)?;
                 VectorValues::Narrow(values)
             }
-            Some(section) => {
+            Some(_) => {
                 let mut values = held.wide.pop().unwrap_or_default();
                 values.resize(count, 0);
-                section.ints_into(vector, &mut values)?;
+                self.fill((kind, subject), vector, &mut values)?;
                 VectorValues::Wide(values)
             }
         })
+    }
+}
+
+impl ColumnarBlock {
+    fn fill<T: Lane>(&self, (kind, subject): (Kind, u16), vector: usize, out: &mut [T]) -> Result<()> {
+        self.integers_of(kind, subject)?.map_or(Ok(()), |integers| integers.fill(vector, out))
     }
 }
 

@@ -52,7 +52,7 @@ pub struct FileStat {
 pub struct InfoEntry {
     /// Key, escaped.
     pub key: String,
-    /// Value: a number where the key is known to hold one, else escaped bytes.
+    /// Value: a number where the key is known to hold one, the length of sketches, else escaped bytes.
     pub value: String,
 }
 
@@ -232,7 +232,12 @@ fn info_entry(key: &[u8], value: &[u8]) -> InfoEntry {
     };
     let known = NUMBERS.contains(&key).then(|| number(value)).flatten().map(|number| number.to_string());
     let range = || Some(format!("{} to {}", number(value.get(..8)?)?, number(value.get(8..)?)?));
-    let known = known.or_else(|| if key == keys::TIMERANGE { range() } else { None });
+    let known = known.or_else(|| match key {
+        keys::TIMERANGE => range(),
+        // Registers by the thousand, which say nothing to people.
+        keys::SKETCHES => Some(format!("{} bytes", value.len())),
+        _ => None,
+    });
     InfoEntry { key: Escaped(key).to_string(), value: known.unwrap_or_else(|| Escaped(value).to_string()) }
 }
 

@@ -2,7 +2,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Int32Array, RecordBatch, StringArray, StringViewArray,
+    Array, ArrayRef, AsArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray, StringViewArray,
     UInt64Array,
 };
 use basalt_model::rowkey::{decode_row_key, encode_row_key};

@@ -91,7 +91,8 @@ proptest! {
     }
 }
 
-/// Rows of a short text, one of fixed width, a long one and a number, few of each, some of them NULL, in row groups of 100 rows.
+/// Rows of a short text, one of fixed width, a long one and a number, few of each, some of them NULL, and two numbers that are close to each
+/// other, in row groups of 100 rows.
 pub(super) fn repetitive() -> (TableSchema, HFileReader) {
     let schema = define(
         vec![
@@ -100,12 +101,15 @@ pub(super) fn repetitive() -> (TableSchema, HFileReader) {
             ColumnDefinition::new("FIXED", SqlType::Char(5)),
             ColumnDefinition::new("LONG", SqlType::Varchar(None)),
             ColumnDefinition::new("PRICE", SqlType::Decimal(Some((12, 2)))),
+            ColumnDefinition::new("BEGUN", SqlType::BigInt),
+            ColumnDefinition::new("ENDED", SqlType::BigInt),
         ],
         vec![KeyPart::asc("K")],
     );
     let text = |row: i32, of: i32, name: &str| (row % 7 != of).then(|| format!("{name}{}", row * row % 4));
     let rows = 0..450;
-    let arrays: [ArrayRef; 5] = [
+    let begun = |row: i32| i64::from(row) * 7_919 % 4_096 * 1_000_003;
+    let arrays: [ArrayRef; 7] = [
         Arc::new(Int32Array::from_iter_values(rows.clone())),
         Arc::new(StringViewArray::from_iter(rows.clone().map(|row| text(row, 1, "s")))),
         Arc::new(StringViewArray::from_iter(rows.clone().map(|row| text(row, 2, "fff")))),
@@ -113,12 +117,14 @@ pub(super) fn repetitive() -> (TableSchema, HFileReader) {
             rows.clone().map(|row| text(row, 3, "a text of some length, №")),
         )),
         Arc::new(
-            Decimal128Array::from_iter(rows.map(|row| (row % 5 > 0).then_some(i128::from(row) * 997)))
+            Decimal128Array::from_iter(rows.clone().map(|row| (row % 5 > 0).then_some(i128::from(row) * 997)))
                 .with_precision_and_scale(12, 2)
                 .unwrap(),
         ),
+        Arc::new(Int64Array::from_iter_values(rows.clone().map(begun))),
+        Arc::new(Int64Array::from_iter_values(rows.map(|row| begun(row) + i64::from(row % 30)))),
     ];
-    let names = ["K", "SHORT", "FIXED", "LONG", "PRICE"];
+    let names = ["K", "SHORT", "FIXED", "LONG", "PRICE", "BEGUN", "ENDED"];
     let batch = RecordBatch::try_from_iter(names.into_iter().zip(arrays)).unwrap();
     let cells = encode(&schema, &batch, false).unwrap();
     let layout = Some(Arc::new(schema.family_layout(&schema.empty_family)));
@@ -131,6 +137,25 @@ pub(super) fn repetitive() -> (TableSchema, HFileReader) {
     let bytes = writer.finish_into().unwrap().1;
     let file = Arc::new(MemoryFile::new("rows", bytes));
     (schema, HFileReader::open(file, ReadOptions::default()).unwrap())
+}
+
+/// A group of which one column is read when it is opened has the other one, too, which the numbers are distances from.
+#[test]
+fn numbers_beside_others_are_loaded_with_them() {
+    let (schema, reader) = repetitive();
+    let ended = *schema.declared_order().last().unwrap();
+    let opened = reader.open_block(1).unwrap();
+    let group = opened.columns().unwrap();
+    let kept = group.facts().unwrap().into_iter().filter(|section| section.what.starts_with("Beside"));
+    assert_eq!(kept.count(), 1);
+    let number = group.columns().count() - 1;
+    group.load(false, &[number]).unwrap();
+    let mut decoder = RowDecoder::of_columns(&schema, &[ended]);
+    decoder.push_vector(group, 0, &Mask::of_range(0..group.rows())).unwrap();
+    let batch = decoder.finish_batch().unwrap();
+    let expected = (100..200).map(|row: i64| row * 7_919 % 4_096 * 1_000_003 + row % 30);
+    let found = batch.column(0).as_primitive::<arrow::datatypes::Int64Type>();
+    assert!(expected.eq(found.values().iter().copied()));
 }
 
 #[test]

@@ -146,11 +146,11 @@ proptest! {
 fn numbers_of_many_vectors_are_added_up_and_none_is_pushed() {
     let (schema, reader) = repetitive();
     let columns = columns_of(&schema, ALL);
-    assert_eq!(columns.len(), 2, "K and PRICE");
+    assert_eq!(columns.len(), 4, "K, PRICE, BEGUN and ENDED");
     for wanted in [ALL, Wanted { sum: true, extremes: false }, Wanted { sum: false, extremes: true }] {
         let mut plain = RowDecoder::of_columns(&schema, &columns);
         let mut totals = RowDecoder::of_columns(&schema, &columns);
-        totals.set_totals(&schema, &columns, &[wanted; 2]);
+        totals.set_totals(&schema, &columns, &[wanted; 4]);
         for index in 0..reader.block_count().unwrap() {
             let opened = reader.open_block(index).unwrap();
             let group = opened.columns().unwrap();
