@@ -105,7 +105,8 @@ fn shape() -> impl Strategy<Value = Shape> {
     let often = || prop_oneof![3 => Just(0u64), 1 => Just(2), 1 => Just(50), 1 => Just(3000)];
     let rows = prop_oneof![1u64..20, 1000u64..1100, 2000u64..5000];
     let mixed = prop::collection::vec(0..TYPES.len(), 1..6);
-    let types = prop_oneof![mixed, (0..TYPES.len(), 2usize..5).prop_map(|(number, count)| vec![number; count])];
+    let types =
+        prop_oneof![mixed, (0..TYPES.len(), 2usize..5).prop_map(|(number, count)| vec![number; count])];
     let block_rows = prop_oneof![Just(65_536u32), Just(1024), 1u32..3000];
     let compression = prop_oneof![Just(Compression::None), Just(Compression::Zstd), Just(Compression::Lz4)];
     (
@@ -347,7 +348,8 @@ fn numbers_that_follow_others_of_their_row_are_kept_as_distances() {
     let alone = file(dates(false).options(true), &dates(false).cells());
     let close = file(dates(true).options(true), &dates(true).cells());
     assert!(close.len() < alone.len() * 3 / 4, "{} and {} bytes", close.len(), alone.len());
-    let beside = |reader: &HFileReader| facts(reader).iter().filter(|what| what.starts_with("Beside")).count();
+    let beside =
+        |reader: &HFileReader| facts(reader).iter().filter(|what| what.starts_with("Beside")).count();
     let reader = check(&dates(true).cells(), dates(true).options(true));
     // Two of the three dates; the integer has a form of its own.
     assert_eq!((beside(&reader), beside(&open(alone))), (2, 0));

@@ -22,6 +22,11 @@ use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 
+/// True of what [`AggregateNumbers`] puts into plans.
+pub fn is_number_aggregate(plan: &dyn ExecutionPlan) -> bool {
+    plan.is::<exec::NumberAggregate>()
+}
+
 /// Asks a plan for the rows of a partition in short form; `None` if it has none. In short form, DECIMALs of up to 18 digits
 /// may be `Decimal64` and texts dictionaries of `UInt32`; the type of a column may change from batch to batch, and is not always
 /// that of the stream's schema.

@@ -18,7 +18,7 @@ mod turns;
 mod unordered;
 mod windows;
 
-pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps};
+pub use aggregate::{AggregateNumbers, ShortSource, below_projection, in_two_steps, is_number_aggregate};
 pub use division::{NoQuotient, QUOTIENT_DIGITS, quotients};
 pub use fences::{FencedFilters, FencedProjections};
 pub use first_rows::FirstRowsAtOnce;

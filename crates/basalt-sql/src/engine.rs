@@ -17,7 +17,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::planner::{ExprPlanner, RelationPlanner};
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
@@ -35,6 +35,7 @@ use crate::functions::{
 use crate::index::{self, Builders};
 use crate::memory::SpillReservePool;
 use crate::plan::{ListedSubqueries, ListsOfExists, SingleRows, UnknownInLists, UnknownMembership};
+use crate::repeated::Repeated;
 use crate::rules::{self, DerivedTables, OneTable, OuterTypes};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
@@ -90,6 +91,7 @@ struct Shared {
     database: Database,
     state: SessionState,
     one_table: OneTable,
+    repeated: Repeated,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     functions: HashMap<String, Arc<ScalarUDF>>,
@@ -158,6 +160,7 @@ impl Engine {
         let shared = Shared {
             database,
             one_table: OneTable::new(state.config_options()),
+            repeated: Repeated::new(),
             state,
             expr_planners,
             relation_planners: vec![Arc::new(DerivedTables)],
@@ -193,6 +196,25 @@ impl Engine {
     /// What optimizes logical plans.
     pub(crate) fn one_table(&self) -> &OneTable {
         &self.shared.one_table
+    }
+
+    /// Plans of queries that are asked again.
+    pub(crate) fn repeated(&self) -> &Repeated {
+        &self.shared.repeated
+    }
+
+    /// What a plan runs in. Functions are looked up by name where plans are made, not where they run.
+    pub(crate) fn task_context(state: &SessionState) -> Arc<TaskContext> {
+        Arc::new(TaskContext::new(
+            None,
+            state.session_id().to_owned(),
+            state.config().clone(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            HashMap::new(),
+            Arc::clone(state.runtime_env()),
+        ))
     }
 
     /// Ours before the planner's.

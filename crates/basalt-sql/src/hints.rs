@@ -4,7 +4,7 @@
 use crate::error::nearest;
 
 /// What the hints of a statement say.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Hints {
     /// USE_SORT_MERGE_JOIN.
     pub(crate) sort_merge_join: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Hints {
 }
 
 /// What the hints say of indexes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct IndexHints {
     /// NO_INDEX: none.
     pub(crate) none: bool,

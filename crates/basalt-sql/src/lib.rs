@@ -40,6 +40,7 @@ mod parameter;
 mod plan;
 mod point;
 mod progress;
+mod repeated;
 mod returning;
 mod rules;
 mod running;

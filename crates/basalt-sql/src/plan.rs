@@ -306,7 +306,7 @@ impl Planning {
         &self,
         physical: Arc<dyn ExecutionPlan>,
     ) -> Result<SendableRecordBatchStream, SqlError> {
-        execute_stream(physical, self.state.task_ctx()).map_err(|error| self.error(error))
+        execute_stream(physical, Engine::task_context(&self.state)).map_err(|error| self.error(error))
     }
 
     /// Plans from now on keep no rows in memory that can be spilled, see [`spill`]. What the tasks of a plan that was dropped before still

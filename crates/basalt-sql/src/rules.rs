@@ -194,7 +194,7 @@ impl OptimizerConfig for OnePass<'_> {
 
 /// True if a plan is one table, at most one step of each kind above it, and no subquery. Limits are not among them: they move when conditions have
 /// moved, which takes a second pass.
-fn is_of_one_table(plan: &LogicalPlan) -> bool {
+pub(crate) fn is_of_one_table(plan: &LogicalPlan) -> bool {
     let (mut node, mut seen) = (plan, [false; 5]);
     loop {
         let (kind, input) = match node {

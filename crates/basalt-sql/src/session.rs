@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::sqlparser::ast::Query;
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -32,7 +33,8 @@ use crate::parameter::{Prepared, Value};
 use crate::plan::{Planning, Titles};
 use crate::point;
 use crate::progress::Progress;
-use crate::scan;
+use crate::repeated::Question;
+use crate::scan::{self, Asking};
 use crate::sequence::{self, Currents, SequenceName};
 use crate::spill;
 
@@ -216,10 +218,39 @@ impl Session {
     }
 
     async fn planned(&self, query: Query, tokens: TokenMap, hints: &Hints) -> Result<RowStream, SqlError> {
-        let mut planning = self.planning(tokens, hints);
         let titles = Titles::of(&query);
-        let plan = planning.query(query)?;
-        self.query(&mut planning, plan, &titles).await
+        let question = Question { query, schema: self.schema.lock().clone() };
+        let is_usual = *hints == Hints::default() && self.memory_bytes.lock().is_none();
+        if is_usual && let Some(rows) = self.planned_before(&question, &titles, &tokens)? {
+            return Ok(rows);
+        }
+        let repeated = self.engine.repeated();
+        let again = (is_usual && repeated.is_asked_again(&question)).then(|| question.clone());
+        let mut planning = self.planning(tokens, hints);
+        let plan = planning.query(question.query)?;
+        let physical = planning.physical(&plan).await?;
+        if let Some(question) = again
+            && self.warnings.lock().is_empty()
+        {
+            repeated.keep(question, &plan, &physical);
+        }
+        self.run_plan(&mut planning, (&plan, physical), &titles).await
+    }
+
+    /// The rows of a query whose plan is known.
+    fn planned_before(
+        &self,
+        question: &Question,
+        titles: &Titles,
+        tokens: &TokenMap,
+    ) -> Result<Option<RowStream>, SqlError> {
+        let (database, state, progress) = (self.engine.database(), self.engine.state(), self.progress());
+        let asking = Asking { database, snapshot: &database.snapshot(), state, progress: &progress };
+        let Some(plan) = self.engine.repeated().plan(question, &asking) else { return Ok(None) };
+        self.warnings.lock().extend(scan::whole_reads(&plan));
+        let batches = execute_stream(plan, Engine::task_context(state))
+            .map_err(|error| SqlError::from_planner(error, tokens))?;
+        Ok(Some(RowStream::running(None, batches, titles, tokens.clone())))
     }
 
     async fn cursor(
@@ -351,6 +382,16 @@ impl Session {
         titles: &Titles,
     ) -> Result<RowStream, SqlError> {
         let physical = planning.physical(&plan).await?;
+        self.run_plan(planning, (&plan, physical), titles).await
+    }
+
+    /// Starts the second of two forms of a plan.
+    async fn run_plan(
+        &self,
+        planning: &mut Planning,
+        (plan, physical): (&LogicalPlan, Arc<dyn ExecutionPlan>),
+        titles: &Titles,
+    ) -> Result<RowStream, SqlError> {
         self.warnings.lock().extend(joins::products(&physical));
         self.warnings.lock().extend(scan::whole_reads(&physical));
         let keeps_rows = spill::keeps_rows(&physical);
@@ -363,7 +404,7 @@ impl Session {
                 Err(error) if planning.may_lack_memory(&error) => {
                     drop(batches);
                     planning.let_plans_spill().await;
-                    batches = planning.start(planning.physical(&plan).await?)?;
+                    batches = planning.start(planning.physical(plan).await?)?;
                 }
                 Err(error) => return Err(error),
             }

@@ -223,4 +223,3 @@ impl ColumnarBlock {
         Ok(Some(Integers { section, from }))
     }
 }
-

@@ -91,14 +91,7 @@ impl<'a> SectionWriter<'a> {
     }
 
     /// Writes a section of integers, in place of which others are stored.
-    fn stored(
-        &mut self,
-        kind: Kind,
-        subject: u16,
-        slices: &[&[i64]],
-        stored: &[&[i64]],
-        nature: Nature,
-    ) {
+    fn stored(&mut self, kind: Kind, subject: u16, slices: &[&[i64]], stored: &[&[i64]], nature: Nature) {
         let values: usize = slices.iter().map(|vector| vector.len()).sum();
         let Some(bounds) = Bounds::of_ints(slices.iter().copied().flatten()) else { return };
         if bounds.is_one_value() {

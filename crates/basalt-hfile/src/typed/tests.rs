@@ -2,8 +2,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray, StringViewArray,
-    UInt64Array,
+    Array, ArrayRef, AsArray, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    StringViewArray, UInt64Array,
 };
 use basalt_model::rowkey::{decode_row_key, encode_row_key};
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};

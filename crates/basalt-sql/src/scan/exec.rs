@@ -216,6 +216,16 @@ impl BasaltScan {
         }
     }
 
+    /// The number of its deal, if its partitions share their work.
+    pub(super) fn deal(&self) -> Option<usize> {
+        self.deal
+    }
+
+    /// True if it is wanted to begin at the end of the key.
+    pub(super) fn is_backwards(&self) -> bool {
+        self.is_backwards
+    }
+
     /// What it is made of.
     pub(super) fn spec(&self) -> &Arc<Spec> {
         &self.spec

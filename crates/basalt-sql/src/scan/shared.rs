@@ -148,9 +148,16 @@ impl Deals {
 
 /// Runs its input, which throws partitions together, with the scans below dealt out anew.
 #[derive(Debug)]
-struct SharedWork {
+pub(super) struct SharedWork {
     input: Arc<dyn ExecutionPlan>,
     scans: Arc<[Work]>,
+}
+
+impl SharedWork {
+    /// Above the one of `inputs`, with these scans to deal out.
+    pub(super) fn of(mut inputs: Vec<Arc<dyn ExecutionPlan>>, scans: Vec<Work>) -> Self {
+        Self { input: inputs.remove(0), scans: scans.into() }
+    }
 }
 
 impl DisplayAs for SharedWork {

@@ -21,6 +21,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
 };
@@ -206,7 +207,7 @@ fn is_sum_of(column: &DataType, sum: &DataType) -> bool {
 
 /// The first step of an aggregation, as far as a scan can make it.
 #[derive(Debug)]
-struct ScanTotals {
+pub(super) struct ScanTotals {
     input: Input,
     aggregates: Vec<Arc<AggregateFunctionExpr>>,
     figures: Vec<Figure>,
@@ -264,8 +265,16 @@ impl ExecutionPlan for ScanTotals {
         self: Arc<Self>,
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = children.remove(0);
+        // It must not keep the scan that was there before.
+        let projection = self.input.projection.clone();
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        let above = |projection: Arc<dyn ExecutionPlan>| {
+            projection.replace_children(vec![Arc::clone(&scan)], options)
+        };
+        let projection = projection.map(above);
         Ok(Arc::new(Self {
-            input: Input { scan: children.remove(0), projection: self.input.projection.clone() },
+            input: Input { scan, projection: projection.transpose()? },
             aggregates: self.aggregates.clone(),
             figures: self.figures.clone(),
             wanted: self.wanted.clone(),

@@ -18,6 +18,7 @@ mod never_returns;
 mod panics;
 mod parameters;
 mod points;
+mod repeated;
 mod row_timestamp;
 mod semi_joins;
 mod shared;

@@ -117,9 +117,11 @@ pub(super) fn repetitive() -> (TableSchema, HFileReader) {
             rows.clone().map(|row| text(row, 3, "a text of some length, №")),
         )),
         Arc::new(
-            Decimal128Array::from_iter(rows.clone().map(|row| (row % 5 > 0).then_some(i128::from(row) * 997)))
-                .with_precision_and_scale(12, 2)
-                .unwrap(),
+            Decimal128Array::from_iter(
+                rows.clone().map(|row| (row % 5 > 0).then_some(i128::from(row) * 997)),
+            )
+            .with_precision_and_scale(12, 2)
+            .unwrap(),
         ),
         Arc::new(Int64Array::from_iter_values(rows.clone().map(begun))),
         Arc::new(Int64Array::from_iter_values(rows.map(|row| begun(row) + i64::from(row % 30)))),
