@@ -35,7 +35,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
 use crate::scan::{
-    self, ColumnsLate, JoinKeysInScan, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan,
+    self, ColumnsLate, CountsKnown, JoinKeysInScan, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan,
 };
 use above_totals::AboveTotals;
 use correlation::Correlation;
@@ -100,6 +100,8 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     for rule in rules.iter_mut().filter(|rule| rule.name() == "ProjectionPushdown") {
         *rule = Arc::new(FencedProjections(Arc::clone(rule)));
     }
+    let statistics = rules.iter().position(|rule| rule.name() == "aggregate_statistics");
+    rules.insert(statistics.unwrap_or(0), Arc::new(CountsKnown));
     let hints = rules.iter().position(|rule| rule.name() == "FilterPushdown(Post)");
     let hints = hints.unwrap_or(rules.len());
     rules.insert(hints, Arc::new(LongSorts));

@@ -9,7 +9,7 @@ use basalt_hfile::fuzzing::{block_input, columnar_vectors};
 use basalt_hfile::{
     BloomKind, Compression, Encoding, HFileReader, HFileWriter, MemoryFile, ReadOptions, WriterOptions,
 };
-use basalt_model::{CellRef, CellType, Seq};
+use basalt_model::{CellRef, CellType, FamilyLayout, Seq, SqlType};
 
 const TRAILER_LEN: usize = 4096;
 const HEADER_LEN: usize = 33;
@@ -102,7 +102,8 @@ fn of_columnar(save: &impl Fn(&str, &str, &[u8])) {
         for (name, bytes) in [
             ("small", small_file(options.clone())),
             ("regular", regular_file(options.clone())),
-            ("mixed", mixed_file(options)),
+            ("mixed", mixed_file(options.clone())),
+            ("close", close_file(options)),
         ] {
             let file = Arc::new(MemoryFile::new("seed", bytes.clone()));
             let reader = HFileReader::open(file, ReadOptions::default()).unwrap();
@@ -126,6 +127,22 @@ fn of_columnar(save: &impl Fn(&str, &str, &[u8])) {
     schemes.sort_unstable();
     schemes.dedup();
     assert_eq!(schemes, [1, 2, 3, 4, 5, 6, 17, 18, 19, 20, 21], "a scheme has no seed");
+}
+
+/// Rows of two numbers that are close to each other: one of them is kept as distances.
+fn close_file(options: WriterOptions) -> Vec<u8> {
+    let columns = [b"a", b"b"].map(|name| (name.to_vec(), SqlType::BigInt)).to_vec();
+    let layout = Some(Arc::new(FamilyLayout { key: vec![], columns }));
+    let mut writer = HFileWriter::new(Vec::new(), WriterOptions { layout, ..options }).unwrap();
+    for number in 0..100u64 {
+        let row = format!("row {number:05}");
+        let first = number * 7_919 % 4_096 * 1_000_003;
+        for (name, value) in [(b"a", first), (b"b", first + number % 30)] {
+            let value = (value ^ 1 << 63).to_be_bytes();
+            writer.append(cell(row.as_bytes(), name, 1, CellType::Put, &value, 1, b"")).unwrap();
+        }
+    }
+    writer.finish_into().unwrap().1
 }
 
 /// Rows with gaps, versions, markers and values of several lengths.

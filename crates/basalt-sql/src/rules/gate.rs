@@ -107,7 +107,7 @@ fn needs(rule: &str) -> Contents {
         | "long_sorts" | "sort_rows" => Contents::SORTS,
         "last_rows_first" => Contents::SORTS | Contents::LIMITS,
         "LimitAggregation" => Contents::SORTS | Contents::AGGREGATES,
-        "aggregate_statistics" => Contents::AGGREGATES | Contents::COUNTED,
+        "aggregate_statistics" | "counts_known" => Contents::AGGREGATES | Contents::COUNTED,
         "CombinePartialFinalAggregate"
         | "OptimizeAggregateOrder"
         | "totals_in_scan"

@@ -27,6 +27,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 
 use super::deal::Work;
+use super::known_rows::KnownRows;
 use super::shared::SharedWork;
 use super::totals::ScanTotals;
 use super::{BasaltScan, BasaltTable};
@@ -70,6 +71,8 @@ struct ScanOutline {
     limit: Option<usize>,
     note: Option<String>,
     deal: Option<usize>,
+    /// The number of its rows was known, which makes other plans.
+    is_counted: bool,
     properties: Arc<PlanProperties>,
 }
 
@@ -102,6 +105,7 @@ impl ScanOutline {
             limit: spec.limit,
             note: spec.note.clone(),
             deal: scan.deal(),
+            is_counted: scan.rows_exact().is_some(),
             properties: Arc::clone(scan.properties()),
         })
     }
@@ -132,7 +136,10 @@ impl ScanOutline {
             Some(number) => scan.dealt(number),
             None => Some(scan),
         };
-        Ok(scan.filter(|scan| lie_alike(scan.properties(), &self.properties)))
+        let is_alike = |scan: &BasaltScan| {
+            scan.rows_exact().is_some() == self.is_counted && lie_alike(scan.properties(), &self.properties)
+        };
+        Ok(scan.filter(is_alike))
     }
 }
 
@@ -152,6 +159,9 @@ fn lie_alike(one: &PlanProperties, other: &PlanProperties) -> bool {
 pub(crate) fn outlined(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     if let Some(scan) = plan.downcast_ref::<BasaltScan>() {
         return ScanOutline::of(scan).map(|outline| Arc::new(outline) as _);
+    }
+    if let Some(known) = plan.downcast_ref::<KnownRows>() {
+        return known.of(outlined(known.scan())?).map(|known| Arc::new(known) as _);
     }
     if !can_be_copied(plan) {
         return None;
@@ -183,6 +193,10 @@ fn at(
             work.push(scan.work());
         }
         return Ok(Some(Arc::new(scan)));
+    }
+    if let Some(known) = plan.downcast_ref::<KnownRows>() {
+        let scan = at(known.scan(), asking, work)?;
+        return Ok(scan.and_then(|scan| known.of(scan)).map(|known| Arc::new(known) as _));
     }
     let mut inputs = vec![];
     for input in plan.children() {
