@@ -50,12 +50,10 @@ impl Definitions {
 
     /// True if nothing was defined anew in between.
     fn are(&self, now: &Self) -> bool {
-        let same = |(before, now): (&(TableId, Arc<TableDescriptor>), &(TableId, Arc<TableDescriptor>))| {
-            before.0 == now.0 && Arc::ptr_eq(&before.1, &now.1)
-        };
+        let mut indexes = self.indexes.iter().zip(&now.indexes);
         Arc::ptr_eq(&self.table, &now.table)
             && self.indexes.len() == now.indexes.len()
-            && self.indexes.iter().zip(&now.indexes).all(same)
+            && indexes.all(|(before, now)| before.0 == now.0 && Arc::ptr_eq(&before.1, &now.1))
     }
 }
 

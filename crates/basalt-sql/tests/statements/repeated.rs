@@ -59,12 +59,14 @@ async fn answers_are_those_of_the_moment() {
         "compact",
     ] {
         match step {
-            "flush" => drop(flush()),
+            "flush" => flush(),
             "compact" => {
                 flush();
                 database.compact(None, true).expect("compacts");
             }
-            sql => drop(changed(&session, sql).await.expect(sql)),
+            sql => {
+                changed(&session, sql).await.expect(sql);
+            }
         }
         for sql in ASKED {
             ask(&session, sql, step).await;
