@@ -2,6 +2,7 @@
 //! Queries that are asked again and again, whose plans are kept: each answer is that of its moment, and of the definitions of its
 //! moment.
 
+use basalt_model::TableName;
 use basalt_sql::Value;
 
 use super::*;
@@ -112,6 +113,28 @@ async fn definitions_are_those_of_the_moment() {
                 match expected {
                     Some(sum) => assert_eq!(found.expect(sql), [sum], "{definition:?}: {sql}"),
                     None => assert!(found.is_err(), "{definition:?}: {sql}"),
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disabled_table_is_not_asked() {
+    let fixture = open(256 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 4).await;
+    let database = fixture.engine.database();
+    database.flush(None).expect("flushes");
+    let (id, _) = database.table(&TableName::new("default", "T")).expect("is there");
+    for (is_enabled, rows) in [(true, Some(16)), (false, None), (true, Some(16))] {
+        database.set_table_enabled(id, is_enabled).expect("is changed");
+        for sql in ["select count(*) from t", "select count(*) from t where k > -5", "select max(v) from t"] {
+            for _ in 0..3 {
+                match (numbers(&session, sql).await, rows) {
+                    (Ok(found), Some(rows)) => assert_eq!(found, [rows], "{sql}"),
+                    (Err(error), None) => assert!(error.message().contains("disabled"), "{error}"),
+                    (found, _) => panic!("enabled: {is_enabled}: {found:?}: {sql}"),
                 }
             }
         }

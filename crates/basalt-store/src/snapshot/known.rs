@@ -16,7 +16,8 @@ use crate::version::Version;
 pub(crate) fn row_count(version: &Version, table: TableId, seq: Seq) -> Result<Option<u64>> {
     let table = version.table(table)?;
     let [family] = &table.descriptor.families[..] else { return Ok(None) };
-    if family.ttl_secs.is_some() {
+    // Who counts the rows of a disabled table is told so by the scan.
+    if family.ttl_secs.is_some() || table.disabled {
         return Ok(None);
     }
     let mut rows = 0;
