@@ -342,6 +342,47 @@ fn facts(reader: &HFileReader) -> Vec<String> {
     block.columns().unwrap().facts().unwrap().into_iter().map(|section| section.what).collect()
 }
 
+/// Rows of a text of a few words, some rows without a cell or with an empty one. There are more words than codes of one byte, and some that
+/// come once.
+fn prose() -> Vec<Cell> {
+    let mut chance = Chance(7);
+    let syllables = ["ba", "salt", "gra", "nite", "sla", "te", "tuff", "quar", "tz", "marl"];
+    let often = ["slate", "granite", "the", "of", "größer", "hexagonal_columns_of_basalt"];
+    let mut word = || match chance.next() as usize {
+        rare if rare.is_multiple_of(200) => format!("{rare:x}"),
+        usual if usual.is_multiple_of(3) => [syllables[usual / 3 % 10], syllables[usual / 30 % 10]].concat(),
+        usual => often[usual % 6].into(),
+    };
+    let mut cells = vec![];
+    for row in (0..3000u32).filter(|row| row % 50 != 7) {
+        let text = format!("{} {}, {}--{}. ", word(), word(), word(), word());
+        cells.push(Cell {
+            row: row.to_be_bytes().to_vec(),
+            qualifier: b"text".to_vec(),
+            timestamp: 1_700_000_000_000,
+            cell_type: CellType::Put,
+            value: if row % 60 == 3 { vec![] } else { text.into_bytes() },
+            seq: 5,
+            tags: vec![],
+        });
+    }
+    cells
+}
+
+fn prose_options(compression: Compression) -> WriterOptions {
+    WriterOptions { compression, layout: None, ..plain(vec![]).options(false) }
+}
+
+#[test]
+fn texts_are_kept_as_words() {
+    for compression in [Compression::None, Compression::Zstd] {
+        let reader = check(&prose(), prose_options(compression));
+        let facts = reader.open_block(0).unwrap().columns().unwrap().facts().unwrap();
+        let texts = facts.iter().find(|section| section.what == "Values of text").expect("a column");
+        assert_eq!((texts.scheme, texts.compression), ("words", compression));
+    }
+}
+
 #[test]
 fn numbers_that_follow_others_of_their_row_are_kept_as_distances() {
     let dates = |close| Shape { close, ..plain(vec![10, 0, 10, 10]) };
@@ -472,9 +513,11 @@ fn files_kept_in_the_repository_are_read() {
             Shape { rows: 1100, odd: 50, key: 2, compression: Compression::Zstd, ..plain(vec![7, 15]) },
         ),
     ];
-    for (name, shape) in shapes {
-        let cells = shape.cells();
-        let reader = open(golden(name, file(shape.options(name != "bytes.hfile"), &cells)));
+    let of_shape =
+        |(name, shape): (&'static str, Shape)| (name, shape.options(name != "bytes.hfile"), shape.cells());
+    let files = shapes.into_iter().map(of_shape);
+    for (name, options, cells) in files.chain([("words.hfile", prose_options(Compression::None), prose())]) {
+        let reader = open(golden(name, file(options, &cells)));
         let blocks = (0..reader.block_count().unwrap()).map(|index| reader.read_block(index).unwrap());
         let blocks: Vec<_> = blocks.collect();
         let found = blocks.iter().flat_map(|block| (0..block.len()).map(|at| block.cell(at)));

@@ -4,7 +4,7 @@
 //!
 //! A plan is kept when its query comes for the second time. It keeps no file and no snapshot alive, and is run in the snapshot of
 //! who asks ([`scan::at_moment`]): it shows what is there then. It is not used where planning might come to another plan: if the table or
-//! its indexes were defined anew, or if the table has grown so that it is read by more threads.
+//! its indexes were defined anew, or if the table has become much larger or smaller.
 //!
 //! Kept are plans that read one table, filter its rows and add them up, and that are the same whenever they are made: without functions of the moment,
 //! without hints or a memory limit of the session's own. What sorts, joins or deals rows out anew takes longer than its planning.
@@ -46,6 +46,9 @@ pub(crate) struct Repeated {
     hasher: RandomState,
 }
 
+/// A plan without its moment.
+pub(crate) struct Kept(Arc<dyn ExecutionPlan>);
+
 impl std::fmt::Debug for Repeated {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Repeated").field("plans", &self.plans.len()).finish_non_exhaustive()
@@ -58,11 +61,20 @@ impl Repeated {
         Self { plans: Cache::new(PLANS_MAX), asked, hasher: RandomState::new() }
     }
 
-    /// The plan of a question in the snapshot of who asks, if it is kept and still holds. One that does not is forgotten.
-    pub(crate) fn plan(&self, question: &Question, asking: &Asking<'_>) -> Option<Arc<dyn ExecutionPlan>> {
-        let kept = self.plans.get(question)?;
+    /// The plan that is kept for a question.
+    pub(crate) fn kept(&self, question: &Question) -> Option<Kept> {
+        self.plans.get(question).map(Kept)
+    }
+
+    /// The plan of a question in the snapshot of who asks, if what is kept for it still holds. What does not is forgotten.
+    pub(crate) fn plan(
+        &self,
+        question: &Question,
+        kept: &Kept,
+        asking: &Asking<'_>,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
         // What goes wrong here is said by the planner.
-        let plan = scan::at_moment(&kept, asking).ok().flatten();
+        let plan = scan::at_moment(&kept.0, asking).ok().flatten();
         if plan.is_none() {
             self.plans.remove(question);
         }

@@ -244,9 +244,11 @@ impl Session {
         titles: &Titles,
         tokens: &TokenMap,
     ) -> Result<Option<RowStream>, SqlError> {
+        let repeated = self.engine.repeated();
+        let Some(kept) = repeated.kept(question) else { return Ok(None) };
         let (database, state, progress) = (self.engine.database(), self.engine.state(), self.progress());
         let asking = Asking { database, snapshot: &database.snapshot(), state, progress: &progress };
-        let Some(plan) = self.engine.repeated().plan(question, &asking) else { return Ok(None) };
+        let Some(plan) = repeated.plan(question, &kept, &asking) else { return Ok(None) };
         self.warnings.lock().extend(scan::whole_reads(&plan));
         let batches = execute_stream(plan, Engine::task_context(state))
             .map_err(|error| SqlError::from_planner(error, tokens))?;

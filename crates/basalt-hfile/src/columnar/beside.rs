@@ -7,6 +7,8 @@
 //!
 //! After Corra (Liu, Stoian, van Renen, Kipf: Correlation-Aware Column Compression, 2024), which takes more kinds of relations.
 
+use std::cell::OnceCell;
+
 use basalt_model::SqlType;
 
 use super::VECTOR;
@@ -46,12 +48,13 @@ pub(super) struct Distances {
     pub(super) distances: Vec<i64>,
 }
 
-/// A column of which every row has a number, and the bytes that its sample takes.
+/// A column of which every row has a number.
 struct Candidate {
     number: usize,
     form: Form,
     sample: Vec<Vec<i64>>,
-    bytes: usize,
+    /// What the sample takes, if that was asked.
+    bytes: OnceCell<usize>,
 }
 
 /// For each column of a block of `rows` rows its distances from another, if these are much smaller. `type_of` is what is known of a column by
@@ -117,8 +120,7 @@ impl Candidate {
         let firsts = (0..rows).step_by(VECTOR * step);
         let sample = firsts.map(|first| numbers(column, form, first..rows.min(first + VECTOR)));
         let sample: Vec<Vec<i64>> = sample.collect::<Option<_>>()?;
-        let bytes = encoded_len(&sample);
-        Some(Self { number, form, sample, bytes })
+        Some(Self { number, form, sample, bytes: OnceCell::new() })
     }
 
     /// Bytes of the block that are saved if this column is kept beside another; 0 if that is not worth a second column to read: a quarter
@@ -130,10 +132,11 @@ impl Candidate {
         let distances = self.sample.iter().zip(&other.sample).map(|(own, others)| {
             own.iter().zip(others).map(|(own, other)| own.wrapping_sub(*other)).collect()
         });
-        let saved = self.bytes.saturating_sub(encoded_len(&distances.collect::<Vec<_>>()));
+        let bytes = *self.bytes.get_or_init(|| encoded_len(&self.sample));
+        let saved = bytes.saturating_sub(encoded_len(&distances.collect::<Vec<_>>()));
         let sampled: usize = self.sample.iter().map(Vec::len).sum();
         let in_block = saved * rows / sampled.max(1);
-        if saved * 4 >= self.bytes && in_block >= SAVED_MIN { in_block } else { 0 }
+        if saved * 4 >= bytes && in_block >= SAVED_MIN { in_block } else { 0 }
     }
 
     /// True if some distances lie much closer together than the numbers do.

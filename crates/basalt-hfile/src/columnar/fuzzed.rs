@@ -102,8 +102,8 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
     }
     let noise: Vec<u8> = (0..100).map(|at| (spread(at) >> 7) as u8).collect();
     let words = ["basalt", "granite", "gneiss", "a slate", ""];
-    let texts: [StringList; 5] = [
-        collect((0..60).map(|at| format!("{:04}", spread(at) % 10_000))),
+    let texts: [StringList; 8] = [
+        collect((0..60).map(|at| format!("{:x}", spread(at) % 0xf000 + 0x1000))),
         (0..90)
             .map(|at| noise[at..at + spread(at as i64) as usize % 9].to_vec())
             .collect::<Vec<_>>()
@@ -111,8 +111,22 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
             .map(Vec::as_slice)
             .collect(),
         collect((0..60).map(|at| words[spread(at) as usize % words.len()].repeat(2))),
-        collect((0..60).map(|at| format!("https://example.org/{}/{}", spread(at) % 100, spread(at + 99)))),
+        collect((0..60).map(|at| format!("httpsexampleorg{}x{}", spread(at) % 100, spread(at + 99)))),
         collect((0..60).map(|at| format!("customer/{:05}/{}", at * 3, "y".repeat(at as usize % 3)))),
+        collect((0..60).map(|at| format!("order-{:06}", spread(at) % 1_000_000))),
+        collect(
+            (0..60).map(|at| format!("{:04x}/state={:04x}", spread(at) % 65_536, spread(at + 99) % 65_536)),
+        ),
+        collect((0..90).map(|at| {
+            let word = |at: i64| words[spread(at) as usize % words.len()];
+            let rare = if at % 30 == 7 { " once" } else { "" };
+            format!(
+                "{}, metamorphic {}--sedimentary{rare}{}",
+                word(at),
+                word(at + 99),
+                "-".repeat(at as usize % 3)
+            )
+        })),
     ];
     for strings in texts {
         let count = strings.len() as u16;

@@ -357,8 +357,11 @@ impl Section {
     /// Memory that a held section takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let pages = self.held.as_ref().map_or(0, |held| held.bytes.len());
-        let dictionary = self.dictionary().map_or(0, |dictionary| dictionary.memory_bytes());
-        SECTION_BYTES + self.vectors.len() * VECTOR_BYTES + pages + dictionary
+        let table = match &self.scheme {
+            Scheme::Texts(scheme) => scheme.memory_bytes(),
+            Scheme::OneInt(_) | Scheme::OneText(_) | Scheme::Ints(_) => 0,
+        };
+        SECTION_BYTES + self.vectors.len() * VECTOR_BYTES + pages + table
     }
 
     fn parse(&mut self, header: &[u8], is_text: bool, vectors: usize) -> Result<(), Damage> {

@@ -10,11 +10,13 @@
 //! | 21 prefix | | a frame of the lengths shared with the string before, one of the lengths of the rest, the rests |
 //! | 22 digits | `u8 digits`, `u8 scheme`, `u32 length`, the front of all strings, parameters of the [scheme](super::ints) | the numbers behind the front |
 //! | 23 pattern | `u32 width`, what all strings have, `u8 pieces`, of each `u32 start`, `u32 end` | the pieces, string by string |
+//! | 24 words | a table of words ([`words`]) | a frame of the words of each string, `u32` bytes of all strings, the codes of the words |
 //!
 //! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
 
 mod digits;
 mod pattern;
+mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use crate::compression::Compressor;
 use crate::error::Damage;
 use digits::Digits;
 use pattern::Pattern;
+use words::{WordNumbers, Words};
 
 const DICTIONARY_STRINGS_MAX: usize = 1 << 14;
 const DICTIONARY_BYTES_MAX: usize = 1 << 18;
@@ -55,6 +58,8 @@ pub(super) enum TextScheme {
     Digits(Digits),
     /// Of one width, without what they have in common.
     Pattern(Pattern),
+    /// As words.
+    Words(Words),
 }
 
 /// Distinct strings in ascending order, back to back.
@@ -101,8 +106,16 @@ impl Dictionary {
 /// A scheme at work, with what only the writer needs.
 pub(super) struct TextEncoder {
     pub(super) scheme: TextScheme,
-    fsst: Option<Encoder>,
-    numbers: Numbers,
+    lookup: Lookup,
+}
+
+/// How a writer finds the codes of what it writes.
+enum Lookup {
+    /// It needs none.
+    Nothing,
+    Strings(Numbers),
+    Symbols(Encoder),
+    Words(WordNumbers),
 }
 
 /// The number of each string of a dictionary.
@@ -118,6 +131,7 @@ impl TextScheme {
             Self::Prefix => 21,
             Self::Digits(_) => 22,
             Self::Pattern(_) => 23,
+            Self::Words(_) => 24,
         }
     }
 
@@ -131,6 +145,7 @@ impl TextScheme {
             Self::Prefix => "prefix",
             Self::Digits(_) => "digits",
             Self::Pattern(_) => "pattern",
+            Self::Words(_) => "words",
         }
     }
 
@@ -139,7 +154,22 @@ impl TextScheme {
         match self {
             Self::Fixed(_) | Self::Plain | Self::Dictionary(_) | Self::Pattern(_) => 100,
             Self::Fsst(_) | Self::Prefix => 105,
-            Self::Digits(_) => 102,
+            Self::Digits(_) | Self::Words(_) => 102,
+        }
+    }
+
+    /// Memory held by a table of the scheme, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Dictionary(dictionary) => dictionary.memory_bytes(),
+            Self::Words(words) => words.memory_bytes(),
+            // A few kilobytes.
+            Self::Fixed(_)
+            | Self::Plain
+            | Self::Fsst(_)
+            | Self::Prefix
+            | Self::Digits(_)
+            | Self::Pattern(_) => 0,
         }
     }
 
@@ -156,6 +186,7 @@ impl TextScheme {
             Self::Fsst(table) => table.write(out),
             Self::Digits(digits) => digits.write_params(out),
             Self::Pattern(pattern) => pattern.write_params(out),
+            Self::Words(words) => words.write_params(out),
         }
     }
 
@@ -177,6 +208,7 @@ impl TextScheme {
             21 => Self::Prefix,
             22 => Self::Digits(Digits::read_params(input)?),
             23 => Self::Pattern(Pattern::read_params(input)?),
+            24 => Self::Words(Words::read_params(input)?),
             other => return Err(input.damage(format!("no scheme of strings has the number {other}"))),
         })
     }
@@ -210,13 +242,17 @@ impl TextScheme {
             Self::Prefix => decode_prefixed(&mut input, count, bytes_max),
             Self::Digits(digits) => digits.decode(bytes, count, bytes_max),
             Self::Pattern(pattern) => pattern.decode(bytes, count, bytes_max),
+            Self::Words(words) => words.decode(&mut input, count, bytes_max),
         }
     }
 }
 
 fn bounded_sum(lengths: &[usize], max: usize, input: &Input<'_>) -> Result<usize, Damage> {
     // Every length is below 2^31, and there are fewer than 2^32.
-    let sum = lengths.iter().sum();
+    bounded(lengths.iter().sum(), max, input)
+}
+
+fn bounded(sum: usize, max: usize, input: &Input<'_>) -> Result<usize, Damage> {
     if sum > max {
         return Err(input.damage(format!("strings of {sum} bytes, {max} are the most")));
     }
@@ -280,24 +316,28 @@ impl TextEncoder {
 
     /// Appends a vector.
     pub(super) fn encode(&self, strings: &StringList, out: &mut Vec<u8>) {
-        match &self.scheme {
-            TextScheme::Fixed(_) => strings.iter().for_each(|string| out.extend_from_slice(string)),
-            TextScheme::Plain => {
+        match (&self.scheme, &self.lookup) {
+            (TextScheme::Fixed(_), _) => strings.iter().for_each(|string| out.extend_from_slice(string)),
+            (TextScheme::Plain, _) => {
                 encode_lengths(strings, out);
                 strings.iter().for_each(|string| out.extend_from_slice(string));
             }
-            TextScheme::Dictionary(_) => {
-                let codes: Vec<i64> = strings.iter().map(|string| self.numbers[string].into()).collect();
+            (TextScheme::Prefix, _) => encode_prefixed(strings, out),
+            (TextScheme::Digits(digits), _) => digits.encode(strings, out),
+            (TextScheme::Pattern(pattern), _) => pattern.encode(strings, out),
+            (TextScheme::Dictionary(_), Lookup::Strings(numbers)) => {
+                let codes: Vec<i64> = strings.iter().map(|string| numbers[string].into()).collect();
                 frame::encode(&codes, out);
             }
-            TextScheme::Fsst(_) => {
+            (TextScheme::Fsst(_), Lookup::Symbols(symbols)) => {
                 encode_lengths(strings, out);
                 let plain: Vec<u8> = strings.iter().flatten().copied().collect();
-                self.fsst.as_ref().expect("an encoder for its table").encode(&plain, out);
+                symbols.encode(&plain, out);
             }
-            TextScheme::Prefix => encode_prefixed(strings, out),
-            TextScheme::Digits(digits) => digits.encode(strings, out),
-            TextScheme::Pattern(pattern) => pattern.encode(strings, out),
+            (TextScheme::Words(words), Lookup::Words(numbers)) => words.encode(numbers, strings, out),
+            (TextScheme::Dictionary(_) | TextScheme::Fsst(_) | TextScheme::Words(_), _) => {
+                unreachable!("a scheme of codes is made with what finds them")
+            }
         }
     }
 }
@@ -324,7 +364,7 @@ fn encode_prefixed(strings: &StringList, out: &mut Vec<u8>) {
 
 /// The schemes worth trying.
 fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> {
-    let without_table = |scheme| TextEncoder { scheme, fsst: None, numbers: Numbers::default() };
+    let without_table = |scheme| TextEncoder { scheme, lookup: Lookup::Nothing };
     let mut strings = full.iter().flat_map(|vector| vector.iter());
     let width = strings.next().map_or(0, <[u8]>::len);
     let is_fixed = strings.all(|string| string.len() == width);
@@ -346,12 +386,15 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
     if bytes > 512 {
         let fsst = Encoder::train(sample.iter().flat_map(|vector| vector.iter()));
         let scheme = TextScheme::Fsst(fsst.table());
-        encoders.push(TextEncoder { fsst: Some(fsst), ..without_table(scheme) });
+        encoders.push(TextEncoder { scheme, lookup: Lookup::Symbols(fsst) });
+    }
+    if let Some((words, numbers)) = Words::try_of(full, sample) {
+        encoders.push(TextEncoder { scheme: TextScheme::Words(words), lookup: Lookup::Words(numbers) });
     }
     if let Some(dictionary) = Dictionary::try_of(full, sample) {
         let numbers = dictionary.numbers();
         let scheme = TextScheme::Dictionary(Arc::new(dictionary));
-        encoders.push(TextEncoder { numbers, ..without_table(scheme) });
+        encoders.push(TextEncoder { scheme, lookup: Lookup::Strings(numbers) });
     } else if let Some(digits) = Digits::try_of(full) {
         // A dictionary, where there can be one, is left in its place: its positions are grouped and compared without the strings.
         encoders.push(without_table(TextScheme::Digits(digits)));

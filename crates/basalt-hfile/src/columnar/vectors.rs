@@ -315,13 +315,13 @@ impl ColumnarBlock {
             Some(_) if form.fits_narrow() || self.is_narrow((kind, subject), form) => {
                 let mut values = held.narrow.pop().unwrap_or_default();
                 values.resize(count, 0);
-                self.fill((kind, subject), vector, &mut values)?;
+                self.fill((kind, subject), vector, &mut values, held)?;
                 VectorValues::Narrow(values)
             }
             Some(_) => {
                 let mut values = held.wide.pop().unwrap_or_default();
                 values.resize(count, 0);
-                self.fill((kind, subject), vector, &mut values)?;
+                self.fill((kind, subject), vector, &mut values, held)?;
                 VectorValues::Wide(values)
             }
         })
@@ -329,8 +329,41 @@ impl ColumnarBlock {
 }
 
 impl ColumnarBlock {
-    fn fill<T: Lane>(&self, (kind, subject): (Kind, u16), vector: usize, out: &mut [T]) -> Result<()> {
-        self.integers_of(kind, subject)?.map_or(Ok(()), |integers| integers.fill(vector, out))
+    /// Fills `out` with the integers of a vector. Those of a column that they are distances from are held, since who reads the one often
+    /// reads the other, or a second one beside it.
+    fn fill<T: Lane>(
+        &self,
+        (kind, subject): (Kind, u16),
+        vector: usize,
+        out: &mut [T],
+        held: &mut Held,
+    ) -> Result<()> {
+        let Some(integers) = self.integers_of(kind, subject)? else { return Ok(()) };
+        let Some(other) = self.head.beside(subject).filter(|_| kind == Kind::Values) else {
+            return integers.fill(vector, out);
+        };
+        integers.section().stored_into(vector, out)?;
+        match &held.vector(self, Stored::Column(other.into()), vector)?.values {
+            VectorValues::Narrow(others) if others.len() == out.len() => {
+                add(out, others, |other| (*other as i32).into())
+            }
+            VectorValues::Wide(others) if others.len() == out.len() => {
+                add(out, others, |other| *other as i64)
+            }
+            _ => {
+                return Err(
+                    self.corrupt(format!("column {subject} has no number of column {other} beside each"))
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline]
+fn add<T: Lane, U>(numbers: &mut [T], others: &[U], number: impl Fn(&U) -> i64) {
+    for (own, other) in numbers.iter_mut().zip(others) {
+        *own = own.plus(T::of(number(other)));
     }
 }
 

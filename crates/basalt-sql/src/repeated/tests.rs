@@ -21,7 +21,8 @@ fn kept(engine: &Engine, sql: &str) -> Option<Arc<dyn ExecutionPlan>> {
     let (database, progress) = (engine.database(), Arc::default());
     let asking =
         Asking { database, snapshot: &database.snapshot(), state: engine.state(), progress: &progress };
-    engine.repeated().plan(&Question { query: *query, schema: None }, &asking)
+    let question = Question { query: *query, schema: None };
+    engine.repeated().plan(&question, &engine.repeated().kept(&question)?, &asking)
 }
 
 #[tokio::test]
@@ -83,6 +84,37 @@ async fn plans_that_are_the_same_whenever_they_are_made_are_kept() {
     asked(&session, "alter table t add more bigint").await;
     assert!(kept(&engine, "select sum(v) from t").is_none());
     assert_eq!(engine.repeated().len(), count - 1, "what does not hold is forgotten");
+}
+
+#[tokio::test]
+async fn a_table_of_many_more_rows_is_planned_anew() {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let database = Database::open(&directory.path().join("db"), OpenOptions::create()).expect("opens");
+    let engine = Engine::try_new(database, EngineOptions::default()).expect("starts");
+    let session = engine.session();
+    for sql in ["create table t (k bigint primary key, v bigint)", "create local index by_v on t (v)"] {
+        asked(&session, sql).await;
+    }
+    let values = |from: u32, to: u32| (from..to).map(|k| format!("({k}, {})", k % 50)).collect::<Vec<_>>();
+    asked(&session, &format!("insert into t values {}", values(0, 70).join(", "))).await;
+    let sum = "select sum(k) from t where v = 7";
+    for _ in 0..2 {
+        asked(&session, sum).await;
+    }
+    // Twice as many of a few are still few.
+    asked(&session, &format!("insert into t values {}", values(70, 200).join(", "))).await;
+    assert!(kept(&engine, sum).is_some());
+    asked(&session, "upsert into t select a.k * 1000 + b.k, a.v from t a, t b where a.k < 70 and b.k < 70")
+        .await;
+    assert!(kept(&engine, sum).is_none(), "planned for 200 rows, and there are 5,000");
+    assert_eq!(engine.repeated().len(), 0, "what does not hold is forgotten");
+    for _ in 0..2 {
+        asked(&session, sum).await;
+    }
+    assert!(kept(&engine, sum).is_some());
+    asked(&session, "delete from t where k >= 200").await;
+    engine.database().compact(None, true).expect("compacts");
+    assert!(kept(&engine, sum).is_none(), "planned for 5,000 rows, and there are 200");
 }
 
 #[tokio::test]

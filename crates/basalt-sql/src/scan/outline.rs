@@ -71,6 +71,8 @@ struct ScanOutline {
     deal: Option<usize>,
     /// The number of its rows was known, which makes other plans.
     is_counted: bool,
+    /// Rows of the table, about.
+    table_rows: u64,
     properties: Arc<PlanProperties>,
 }
 
@@ -104,6 +106,7 @@ impl ScanOutline {
             note: spec.note.clone(),
             deal: scan.deal(),
             is_counted: scan.rows_exact().is_some(),
+            table_rows: spec.rows_estimate,
             properties: Arc::clone(scan.properties()),
         })
     }
@@ -135,10 +138,22 @@ impl ScanOutline {
             None => Some(scan),
         };
         let is_alike = |scan: &BasaltScan| {
-            scan.rows_exact().is_some() == self.is_counted && lie_alike(scan.properties(), &self.properties)
+            scan.rows_exact().is_some() == self.is_counted
+                && are_alike(scan.spec().rows_estimate, self.table_rows)
+                && lie_alike(scan.properties(), &self.properties)
         };
         Ok(scan.filter(is_alike))
     }
+}
+
+/// Tables of fewer rows are alike.
+const FEW_ROWS: u64 = 1 << 10;
+
+/// True if tables of so many rows are read in the same way: neither has twice as many as the other. An index may be worth its while for the
+/// larger one where it was not for the smaller.
+fn are_alike(one: u64, other: u64) -> bool {
+    let (one, other) = (one.max(FEW_ROWS), other.max(FEW_ROWS));
+    one <= other.saturating_mul(2) && other <= one.saturating_mul(2)
 }
 
 /// True if the nodes above cannot tell the two apart.

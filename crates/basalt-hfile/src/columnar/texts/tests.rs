@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_panic(number in 16u8..25, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
+    fn random_bytes_are_no_panic(number in 16u8..26, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
         let mut input = Input::new(&bytes);
         if let Ok(scheme) = TextScheme::read_params(number, &mut input) {
             let _ = scheme.decode(&Bytes::copy_from_slice(input.rest()), count, 1000);
@@ -149,18 +149,21 @@ proptest! {
 }
 
 #[test]
-fn prose_becomes_codes() {
+fn prose_becomes_words_and_what_has_none_becomes_codes() {
     let words = ["furiously", "final", "deposits", "sleep", "pending", "accounts", "across", "the"];
     let random = |at: u32| {
         (at.wrapping_mul(0x9e37_79b9) ^ at.wrapping_mul(0x9e37_79b9) >> 15).wrapping_mul(0x85eb_ca6b) >> 17
     };
-    let text =
-        |at: u32| (0..6).map(|word| words[random(at * 6 + word) as usize % 8]).collect::<Vec<_>>().join(" ");
-    let vectors = vectors(text);
-    let plain: usize = vectors.iter().map(StringList::size_bytes).sum();
-    let (name, bytes) = check(&vectors, Compression::None);
-    assert_eq!(name, "fsst");
-    assert!(bytes < plain / 3, "{bytes} of {plain}");
+    for (between, scheme, saving) in [(" ", "words", 6), ("", "fsst", 3)] {
+        let text = |at: u32| {
+            (0..6).map(|word| words[random(at * 6 + word) as usize % 8]).collect::<Vec<_>>().join(between)
+        };
+        let vectors = vectors(text);
+        let plain: usize = vectors.iter().map(StringList::size_bytes).sum();
+        let (name, bytes) = check(&vectors, Compression::None);
+        assert_eq!(name, scheme);
+        assert!(bytes < plain / saving, "{bytes} of {plain}");
+    }
 }
 
 #[test]
@@ -168,7 +171,7 @@ fn a_vector_may_not_decode_to_more_than_the_limit() {
     let strings = list(&vec![vec![b'a'; 100]; 100]);
     let full = [&strings];
     for encoder in candidates(&full, &full) {
-        if matches!(encoder.scheme, TextScheme::Fsst(_) | TextScheme::Prefix) {
+        if matches!(encoder.scheme, TextScheme::Fsst(_) | TextScheme::Prefix | TextScheme::Words(_)) {
             let mut bytes = vec![];
             encoder.encode(&strings, &mut bytes);
             assert!(encoder.scheme.decode(&bytes.into(), 100, 9_000).is_err());
