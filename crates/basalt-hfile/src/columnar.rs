@@ -84,7 +84,7 @@ pub(crate) use group::Group;
 pub(crate) use key::KeyPart;
 pub(crate) use place::Seal;
 pub(crate) use rows::KeyRows;
-pub(crate) use strings::{StringList, Strings};
+pub(crate) use strings::{StringList, Strings, Utf8Strings};
 pub(crate) use texts::Dictionary;
 pub(crate) use vectors::{ColumnVector, Held, Numbers, Place, Stored, VectorValues};
 

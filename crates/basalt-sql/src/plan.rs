@@ -28,8 +28,8 @@ mod views;
 mod written_types;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use basalt_model::TableName;
@@ -87,7 +87,8 @@ const MEMORY_WAIT: Duration = Duration::from_millis(2);
 /// One statement being planned and run.
 pub(crate) struct Planning {
     pub(crate) engine: Engine,
-    pub(crate) state: SessionState,
+    /// Made when it is first asked for: rows of VALUES need none, and it has a table of all functions.
+    state: OnceLock<SessionState>,
     pub(crate) snapshot: Snapshot,
     pub(crate) progress: Arc<Progress>,
     pub(crate) currents: Currents,
@@ -113,15 +114,13 @@ impl Planning {
         progress: Arc<Progress>,
         currents: Currents,
     ) -> Self {
-        let mut state = engine.state().clone();
-        state.mark_start_execution();
         let mut own: HashMap<_, _> = HashMap::new();
         let [next, current] = sequence::functions().map(Arc::new);
         own.insert(crate::dialect::NEXT_VALUE, next);
         own.insert(crate::dialect::CURRENT_VALUE, current);
         Self {
             engine: engine.clone(),
-            state,
+            state: OnceLock::new(),
             snapshot: engine.database().snapshot(),
             progress,
             currents,
@@ -137,15 +136,31 @@ impl Planning {
         }
     }
 
+    /// What DataFusion plans and runs the statement with, its moment included.
+    pub(crate) fn state(&self) -> &SessionState {
+        self.state.get_or_init(|| {
+            let mut state = self.engine.state().clone();
+            state.mark_start_execution();
+            state
+        })
+    }
+
+    /// As [`Self::state`], for what a statement asks to be different.
+    pub(crate) fn state_mut(&mut self) -> &mut SessionState {
+        self.state();
+        self.state.get_mut().expect("it was made above")
+    }
+
     /// The statement may have so many bytes of what all share.
     pub(crate) fn limit_memory(&mut self, bytes: u64) {
-        let shared = self.state.runtime_env();
+        let state = self.state_mut();
+        let shared = state.runtime_env();
         let pool =
             StatementPool::new(usize::try_from(bytes).unwrap_or(usize::MAX), Arc::clone(&shared.memory_pool));
         let runtime = RuntimeEnv { memory_pool: Arc::new(pool), ..RuntimeEnv::clone(shared) };
-        let builder = SessionStateBuilder::new_from_existing(self.state.clone());
-        self.state = builder.with_runtime_env(Arc::new(runtime)).build();
-        memory_options(self.state.config_mut().options_mut(), bytes);
+        let builder = SessionStateBuilder::new_from_existing(state.clone());
+        *state = builder.with_runtime_env(Arc::new(runtime)).build();
+        memory_options(state.config_mut().options_mut(), bytes);
     }
 
     /// The table of this name as the statement's snapshot sees it.
@@ -274,7 +289,7 @@ impl Planning {
     /// functions (COALESCE) exist only until then.
     pub(crate) fn compile(&self, expr: Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>, SqlError> {
         let simplified = self.simplified(expr, schema);
-        let compiled = simplified.and_then(|expr| self.state.create_physical_expr(expr, schema));
+        let compiled = simplified.and_then(|expr| self.state().create_physical_expr(expr, schema));
         compiled.map_err(|error| self.error(error))
     }
 
@@ -282,8 +297,8 @@ impl Planning {
     pub(crate) fn simplified(&self, expr: Expr, schema: &DFSchema) -> PlanResult<Expr> {
         let context = SimplifyContext::builder()
             .with_schema(Arc::new(schema.clone()))
-            .with_config_options(Arc::clone(self.state.config_options()))
-            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .with_config_options(Arc::clone(self.state().config_options()))
+            .with_query_execution_start_time(self.state().execution_props().query_execution_start_time)
             .build();
         let simplifier = ExprSimplifier::new(context);
         simplifier.coerce(expr, schema).and_then(|expr| simplifier.simplify(expr))
@@ -291,9 +306,9 @@ impl Planning {
 
     /// Optimizes and makes it runnable.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-        let optimized = self.engine.one_table().optimize(plan, &self.state);
+        let optimized = self.engine.one_table().optimize(plan, self.state());
         let plan = optimized.map_err(|error| self.error(error))?;
-        let physical = self.state.query_planner().create_physical_plan(&plan, &self.state).await;
+        let physical = self.state().query_planner().create_physical_plan(&plan, self.state()).await;
         let physical = physical.map_err(|error| self.error(error))?;
         if spill::keeps_rows(&physical) {
             self.keeps_rows.store(true, Ordering::Relaxed);
@@ -306,20 +321,20 @@ impl Planning {
         &self,
         physical: Arc<dyn ExecutionPlan>,
     ) -> Result<SendableRecordBatchStream, SqlError> {
-        execute_stream(physical, Engine::task_context(&self.state)).map_err(|error| self.error(error))
+        execute_stream(physical, Engine::task_context(self.state())).map_err(|error| self.error(error))
     }
 
     /// Plans from now on keep no rows in memory that can be spilled, see [`spill`]. What the tasks of a plan that was dropped before still
     /// hold comes back when they end, for which this waits a moment.
     pub(crate) async fn let_plans_spill(&mut self) {
-        let pool = Arc::clone(&self.state.runtime_env().memory_pool);
+        let pool = Arc::clone(&self.state().runtime_env().memory_pool);
         for _ in 0..MEMORY_WAITS {
             if pool.reserved() == 0 {
                 break;
             }
             tokio::time::sleep(MEMORY_WAIT).await;
         }
-        self.state.config_mut().options_mut().optimizer.prefer_hash_join = false;
+        self.state_mut().config_mut().options_mut().optimizer.prefer_hash_join = false;
     }
 
     /// True if the error would perhaps not have come had the plans of the statement spilled what they can.
@@ -394,22 +409,22 @@ impl ContextProvider for Planning {
             return Some(Arc::new(functions::rand(self.engine.random())));
         }
         let own = self.functions.get(name).or_else(|| self.engine.functions().get(name));
-        own.or_else(|| self.state.scalar_functions().get(name)).cloned()
+        own.or_else(|| self.state().scalar_functions().get(name)).cloned()
     }
 
     fn get_higher_order_meta(&self, name: &str) -> Option<Arc<HigherOrderUDF>> {
-        self.state.higher_order_functions().get(name).cloned()
+        self.state().higher_order_functions().get(name).cloned()
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
         if name == "avg" {
             return Some(Arc::clone(self.engine.average()));
         }
-        self.state.aggregate_functions().get(name).cloned()
+        self.state().aggregate_functions().get(name).cloned()
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
-        self.state.window_functions().get(name).cloned()
+        self.state().window_functions().get(name).cloned()
     }
 
     fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
@@ -417,24 +432,24 @@ impl ContextProvider for Planning {
     }
 
     fn options(&self) -> &ConfigOptions {
-        self.state.config_options()
+        self.state().config_options()
     }
 
     fn udf_names(&self) -> Vec<String> {
         let own = [functions::RAND.to_owned()].into_iter();
         let phoenix = self.engine.functions().keys().filter(|name| !name.starts_with('$')).cloned();
-        own.chain(phoenix).chain(self.state.scalar_functions().keys().cloned()).collect()
+        own.chain(phoenix).chain(self.state().scalar_functions().keys().cloned()).collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {
-        self.state.higher_order_functions().keys().cloned().collect()
+        self.state().higher_order_functions().keys().cloned().collect()
     }
 
     fn udaf_names(&self) -> Vec<String> {
-        self.state.aggregate_functions().keys().cloned().collect()
+        self.state().aggregate_functions().keys().cloned().collect()
     }
 
     fn udwf_names(&self) -> Vec<String> {
-        self.state.window_functions().keys().cloned().collect()
+        self.state().window_functions().keys().cloned().collect()
     }
 }

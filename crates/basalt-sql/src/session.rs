@@ -353,18 +353,18 @@ impl Session {
 
     fn planning(&self, tokens: TokenMap, hints: &Hints) -> Planning {
         let mut planning = Planning::new(&self.engine, tokens, self.progress(), Arc::clone(&self.currents));
-        let of_planner = planning.state.config_mut();
         if hints.sort_merge_join {
-            of_planner.options_mut().optimizer.prefer_hash_join = false;
+            planning.state_mut().config_mut().options_mut().optimizer.prefer_hash_join = false;
         }
         if hints.serial {
-            of_planner.options_mut().execution.target_partitions = 1;
+            planning.state_mut().config_mut().options_mut().execution.target_partitions = 1;
         }
         if hints.no_cache {
-            of_planner.set_extension(Arc::new(Uncached));
+            planning.state_mut().config_mut().set_extension(Arc::new(Uncached));
         }
         if hints.no_join_hints {
-            of_planner.options_mut().optimizer.enable_join_dynamic_filter_pushdown = false;
+            let options = planning.state_mut().config_mut().options_mut();
+            options.optimizer.enable_join_dynamic_filter_pushdown = false;
         }
         if let Some(bytes) = *self.memory_bytes.lock() {
             planning.limit_memory(bytes);

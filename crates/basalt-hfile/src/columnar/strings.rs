@@ -150,6 +150,13 @@ impl Strings {
         (at == bytes.len()).then_some(Self { bytes, spans })
     }
 
+    /// These strings, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(strings: &[String]) -> Self {
+        let lengths: Vec<usize> = strings.iter().map(String::len).collect();
+        Self::back_to_back(strings.concat().into(), 0, &lengths).expect("as many bytes as the strings have")
+    }
+
     /// What all strings lie in.
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -167,8 +174,12 @@ impl Strings {
         (lengths().min().unwrap_or(0), lengths().max().unwrap_or(0))
     }
 
-    /// True if every string is UTF-8.
-    pub(crate) fn is_utf8(&self) -> bool {
+    /// The strings, if every one is UTF-8.
+    pub(crate) fn utf8(&self) -> Option<Utf8Strings<'_>> {
+        self.is_utf8().then_some(Utf8Strings(self))
+    }
+
+    fn is_utf8(&self) -> bool {
         let ends = || self.spans.iter().map(|span| (span.start as usize, (span.start + span.len) as usize));
         let first = ends().map(|(start, _)| start).min().unwrap_or(0);
         let last = ends().map(|(_, end)| end).max().unwrap_or(0);
@@ -190,5 +201,27 @@ impl Strings {
 
     pub(crate) fn len(&self) -> usize {
         self.spans.len()
+    }
+}
+
+/// Strings each of which is UTF-8, and none of which changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Utf8Strings<'a>(&'a Strings);
+
+impl<'a> Utf8Strings<'a> {
+    /// What all strings lie in.
+    pub(crate) fn bytes(self) -> &'a Bytes {
+        &self.0.bytes
+    }
+
+    /// Where a string begins in [`Self::bytes`].
+    #[inline]
+    pub(crate) fn start(self, index: usize) -> u32 {
+        self.0.start(index)
+    }
+
+    #[inline]
+    pub(crate) fn get(self, index: usize) -> &'a [u8] {
+        self.0.get(index)
     }
 }

@@ -388,16 +388,17 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
         let scheme = TextScheme::Fsst(fsst.table());
         encoders.push(TextEncoder { scheme, lookup: Lookup::Symbols(fsst) });
     }
-    if let Some((words, numbers)) = Words::try_of(full, sample) {
-        encoders.push(TextEncoder { scheme: TextScheme::Words(words), lookup: Lookup::Words(numbers) });
-    }
     if let Some(dictionary) = Dictionary::try_of(full, sample) {
         let numbers = dictionary.numbers();
         let scheme = TextScheme::Dictionary(Arc::new(dictionary));
         encoders.push(TextEncoder { scheme, lookup: Lookup::Strings(numbers) });
-    } else if let Some(digits) = Digits::try_of(full) {
-        // A dictionary, where there can be one, is left in its place: its positions are grouped and compared without the strings.
+        // It is left in its place: its positions are grouped and compared without the strings.
+        return encoders;
+    }
+    if let Some(digits) = Digits::try_of(full) {
         encoders.push(without_table(TextScheme::Digits(digits)));
+    } else if let Some((words, numbers)) = Words::try_of(full, sample) {
+        encoders.push(TextEncoder { scheme: TextScheme::Words(words), lookup: Lookup::Words(numbers) });
     }
     encoders
 }

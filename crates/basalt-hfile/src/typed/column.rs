@@ -4,6 +4,7 @@
 
 mod texts;
 mod vectors;
+mod views;
 
 use std::sync::Arc;
 
@@ -335,10 +336,11 @@ impl Target<'_> {
     fn texts(self, source: &mut impl ValueSource, values: &mut Texts) -> Extended {
         let sql_type = self.sql_type;
         let char_width = sql_type.fixed_width();
-        values.reserve(source.rows());
+        let views = values.views();
+        views.reserve(source.rows());
         self.any_asc(source, |bytes| {
             let Some(bytes) = bytes else {
-                values.push(b"");
+                views.push("");
                 return Ok(());
             };
             let damaged = |what| TypeError::Bytes { sql_type, what };
@@ -349,7 +351,7 @@ impl Target<'_> {
             }
             let text = std::str::from_utf8(bytes).map_err(|_| damaged("the text is not UTF-8"))?;
             let text = if char_width.is_some() { text.trim_end_matches(' ') } else { text };
-            values.push(text.as_bytes());
+            views.push(text);
             Ok(())
         })
     }

@@ -2,6 +2,7 @@
 //! Text to tokens: folding of names, hints, and where a name stands in the text.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
@@ -86,7 +87,10 @@ fn split_hints(text: &str, hints: &mut Vec<String>) {
 
 /// Where each name first stands in the text, so that an error found later can point at it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TokenMap {
+pub(crate) struct TokenMap(Arc<Places>);
+
+#[derive(Debug, Default)]
+struct Places {
     first: HashMap<String, Position>,
     /// Words that have no dot before or behind them.
     alone: HashMap<String, Position>,
@@ -129,26 +133,26 @@ impl TokenMap {
             }
             before = &token.token;
         }
-        Self { first, alone, behind_dot }
+        Self(Arc::new(Places { first, alone, behind_dot }))
     }
 
     /// Position of a file's name.
     pub(crate) fn find_file(&self, path: &str) -> Option<Position> {
-        self.first.get(&format!("'{path}'")).copied()
+        self.0.first.get(&format!("'{path}'")).copied()
     }
 
     /// Position of a column's name, which is behind its table's or stands alone.
     pub(crate) fn find_column(&self, table: Option<&str>, name: &str) -> Option<Position> {
         let found = match table {
-            Some(table) => self.behind_dot.get(&(table.to_owned(), name.to_owned())),
-            None => self.alone.get(name),
+            Some(table) => self.0.behind_dot.get(&(table.to_owned(), name.to_owned())),
+            None => self.0.alone.get(name),
         };
         found.copied().or_else(|| self.find(name))
     }
 
     /// Position of the first token that is this name.
     pub(crate) fn find(&self, name: &str) -> Option<Position> {
-        self.first.get(name).or_else(|| self.first.get(&name.to_uppercase())).copied()
+        self.0.first.get(name).or_else(|| self.0.first.get(&name.to_uppercase())).copied()
     }
 }
 

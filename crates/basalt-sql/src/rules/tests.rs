@@ -89,15 +89,15 @@ async fn plans_are_those_of_all_rules() {
         // Each from the beginning: aliases of subqueries are numbered.
         let (planning, plan) = planned(&engine, sql).await;
         assert_eq!(is_of_one_table(&plan), is_short, "{sql}");
-        let optimized = engine.one_table().optimize(&plan, &planning.state).expect("is optimized");
+        let optimized = engine.one_table().optimize(&plan, planning.state()).expect("is optimized");
         let (planning, plan) = planned(&engine, sql).await;
-        let all = planning.state.optimize(&plan).expect("is optimized");
+        let all = planning.state().optimize(&plan).expect("is optimized");
         assert_eq!(optimized.display_indent().to_string(), all.display_indent().to_string(), "{sql}");
 
         let (planning, plan) = planned(&engine, sql).await;
         let physical = planning.physical(&plan).await.expect("can be run");
         let (planning, plan) = planned(&engine, sql).await;
-        let ungated = SessionStateBuilder::from(planning.state.clone());
+        let ungated = SessionStateBuilder::from(planning.state().clone());
         let ungated = ungated.with_physical_optimizer_rules(all_physical()).build();
         let all = ungated.create_physical_plan(&plan).await.expect("can be run");
         let text = |plan| displayable(plan).indent(false).to_string();

@@ -188,56 +188,51 @@ impl Words {
     ) -> Result<Strings, Damage> {
         let counts = frame::decode_bounded(input, count, STRING_MAX)?;
         let len = bounded(input.u32()? as usize, bytes_max, input)?;
+        let words: usize = counts.iter().sum();
         let codes = input.rest();
-        if len > codes.len().saturating_mul(WORD_BYTES) {
-            return Err(input.damage(format!("{} codes cannot stand for {len} bytes", codes.len())));
+        if words > codes.len() || len > codes.len().saturating_mul(WORD_BYTES) {
+            return Err(
+                input.damage(format!("{} codes cannot stand for {words} words of {len} bytes", codes.len()))
+            );
         }
-        // Whole words are copied, and what is too long written over: the last one needs room.
-        let mut plain = vec![0; len + COPIED];
-        let mut spans = Vec::with_capacity(count);
+        // Whole words are copied, and what is too long written over: the last one needs room. And each code is read with the byte behind it.
+        let (mut plain, codes) = (vec![0; len + COPIED], [codes, &[0]].concat());
+        let mut ends = Vec::with_capacity(words + 1);
+        ends.push(0);
         let (mut at, mut from) = (0, 0);
-        let wrong = || input.damage(format!("the codes do not stand for {count} strings of {len} bytes"));
-        for words in counts {
-            let start = at;
-            for _ in 0..words {
-                let room = plain[at..].first_chunk_mut::<COPIED>().ok_or_else(wrong)?;
-                let code = *codes.get(from).ok_or_else(wrong)?;
-                from += 1;
-                let mut number = usize::from(code);
-                if number >= self.short {
-                    let next = *codes.get(from).ok_or_else(wrong)?;
-                    from += 1;
-                    if code == SPELLED {
-                        let spelled = codes.get(from..from + usize::from(next)).ok_or_else(wrong)?;
-                        room[..WORD_BYTES]
-                            .get_mut(..spelled.len())
-                            .ok_or_else(wrong)?
-                            .copy_from_slice(spelled);
-                        from += spelled.len();
-                        at += spelled.len();
-                        if at > len {
-                            return Err(wrong());
-                        }
-                        continue;
-                    }
-                    number += (number - self.short) * 255 + usize::from(next);
-                }
+        let wrong = || input.damage(format!("the codes do not stand for {words} words of {len} bytes"));
+        for _ in 0..words {
+            let room = plain[at..].first_chunk_mut::<COPIED>().ok_or_else(wrong)?;
+            let &[code, next] = codes[from..].first_chunk().ok_or_else(wrong)?;
+            if code == SPELLED {
+                let spelled = codes.get(from + 2..from + 2 + usize::from(next)).ok_or_else(wrong)?;
+                room[..WORD_BYTES].get_mut(..spelled.len()).ok_or_else(wrong)?.copy_from_slice(spelled);
+                from += 2 + spelled.len();
+                at += spelled.len();
+            } else {
+                // Without a branch: nobody can tell which it will be.
+                let (code, beyond) = (usize::from(code), usize::from(code).wrapping_sub(self.short));
+                let is_long = code >= self.short;
+                let number = if is_long { self.short + beyond * 256 + usize::from(next) } else { code };
                 let span = *self.spans.get(number).ok_or_else(wrong)?;
-                let word = self.bytes[(span >> LEN_BITS) as usize..]
-                    .first_chunk()
-                    .expect("there is more behind words");
-                *room = *word;
+                let word = self.bytes[(span >> LEN_BITS) as usize..].first_chunk();
+                *room = *word.expect("there is more behind words");
+                from += 1 + usize::from(is_long);
                 at += (span & LEN) as usize;
-                if at > len {
-                    return Err(wrong());
-                }
             }
-            spans.push(Span { start: start as u32, len: (at - start) as u32 });
+            ends.push(at as u32);
         }
-        if at != len || from != codes.len() {
+        if at != len || from + 1 != codes.len() {
             return Err(wrong());
         }
         plain.truncate(len);
+        let mut before = 0;
+        let spans = counts.into_iter().map(|words| {
+            let start = ends[before];
+            before += words;
+            Span { start, len: ends[before] - start }
+        });
+        let spans = spans.collect();
         Ok(Strings { bytes: plain.into(), spans })
     }
 }

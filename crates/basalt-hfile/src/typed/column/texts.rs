@@ -10,23 +10,15 @@ use arrow::array::{ArrayRef, DictionaryArray, StringViewArray, UInt32Array};
 use arrow::buffer::{Buffer, NullBuffer};
 use arrow::error::ArrowError;
 use basalt_model::SqlType;
-use bytes::Bytes;
 
 use super::taken;
+use super::views::{Blanks, Views};
 use crate::columnar::Dictionary;
-
-/// Longest text that a view holds.
-pub(super) const INLINE_MAX: usize = 12;
-/// Bytes of copied texts in one buffer, about.
-const OPEN_BYTES_MAX: usize = 1 << 20;
 
 /// An array of texts under construction.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    views: Vec<u128>,
-    buffers: Vec<Buffer>,
-    /// Copied texts, in what becomes the next buffer.
-    open: Vec<u8>,
+    views: Views,
     coded: Option<Coded>,
     /// Texts may become a dictionary array.
     keeps_codes: bool,
@@ -61,18 +53,6 @@ impl Coded {
     }
 }
 
-/// A text without the blanks at its end.
-pub(super) trait Blanks {
-    fn trim_suffix_blanks(&self) -> &Self;
-}
-
-impl Blanks for [u8] {
-    fn trim_suffix_blanks(&self) -> &Self {
-        let blanks = self.iter().rev().take_while(|&&byte| byte == b' ').count();
-        &self[..self.len() - blanks]
-    }
-}
-
 impl Texts {
     /// An array that becomes one of a dictionary, if all texts come from one.
     pub(super) fn keeping_codes() -> Self {
@@ -90,7 +70,7 @@ impl Texts {
         let known = self.coded.as_ref().is_some_and(|coded| Arc::ptr_eq(&coded.dictionary, dictionary));
         if !known {
             let Some(coded) = Coded::try_new(dictionary, sql_type) else { return false };
-            self.show_codes();
+            self.views();
             self.coded = Some(coded);
         }
         let coded = self.coded.as_mut().expect("set above");
@@ -98,71 +78,16 @@ impl Texts {
             coded.codes.extend(codes);
             return true;
         }
-        let entries = Arc::clone(&coded.entries);
-        self.push_entries(&entries, codes);
+        self.views.extend_from(&coded.entries, codes);
         true
     }
 
-    /// Makes views of the texts that are known by their numbers.
-    fn show_codes(&mut self) {
-        let Some(coded) = self.coded.as_mut().filter(|coded| !coded.codes.is_empty()) else { return };
-        let (entries, codes) = (Arc::clone(&coded.entries), std::mem::take(&mut coded.codes));
-        self.push_entries(&entries, codes.into_iter());
-    }
-
-    fn push_entries(&mut self, entries: &StringViewArray, codes: impl Iterator<Item = u32>) {
-        let views = entries.views();
-        let has_long = views.iter().any(|&view| view as u32 as usize > INLINE_MAX);
-        if !has_long {
-            self.views.extend(codes.map(|code| views[code as usize]));
-            return;
+    /// The views, to which those of the texts that are known by their numbers were added.
+    pub(super) fn views(&mut self) -> &mut Views {
+        if let Some(coded) = self.coded.as_mut().filter(|coded| !coded.codes.is_empty()) {
+            self.views.extend_from(&coded.entries, std::mem::take(&mut coded.codes).into_iter());
         }
-        self.close();
-        // The number of the buffer lies behind length and prefix.
-        let block = (self.buffers.len() as u128) << 64;
-        self.buffers.extend(entries.data_buffers().iter().cloned());
-        let is_long = |view: u128| view as u32 as usize > INLINE_MAX;
-        let moved = |view: u128| if is_long(view) { view | block } else { view };
-        self.views.extend(codes.map(|code| moved(views[code as usize])));
-    }
-
-    /// Before texts are appended otherwise than by [`Self::push_codes`].
-    pub(super) fn reserve(&mut self, texts: usize) {
-        self.show_codes();
-        self.views.reserve(texts);
-    }
-
-    /// Appends a copy of a text, which must be UTF-8: [`Self::finish`] looks again.
-    #[inline]
-    pub(super) fn push(&mut self, text: &[u8]) {
-        let (mut block, mut offset) = (0, 0);
-        if text.len() > INLINE_MAX {
-            (block, offset) = (self.buffers.len() as u32, self.open.len() as u32);
-            self.open.extend_from_slice(text);
-        }
-        self.views.push(make_view(text, block, offset));
-        if self.open.len() > OPEN_BYTES_MAX {
-            self.close();
-        }
-    }
-
-    /// Appends a view of a text that lies at `offset` in a buffer that [`Self::share`] took.
-    #[inline]
-    pub(super) fn push_shared(&mut self, text: &[u8], block: u32, offset: u32) {
-        self.views.push(make_view(text, block, offset));
-    }
-
-    /// Takes a buffer in, without copying it; its number.
-    pub(super) fn share(&mut self, bytes: &Bytes) -> u32 {
-        self.close();
-        self.buffers.push(Buffer::from(bytes.clone()));
-        self.buffers.len() as u32 - 1
-    }
-
-    fn close(&mut self) {
-        if !self.open.is_empty() {
-            self.buffers.push(Buffer::from_vec(std::mem::take(&mut self.open)));
-        }
+        &mut self.views
     }
 
     /// The array of all texts; the builder is empty afterwards.
@@ -172,8 +97,6 @@ impl Texts {
             let entries = Arc::clone(&coded.entries);
             return Ok(Arc::new(DictionaryArray::try_new(codes, entries)?));
         }
-        self.close();
-        let (views, buffers) = (taken(&mut self.views), std::mem::take(&mut self.buffers));
-        Ok(Arc::new(StringViewArray::try_new(views.into(), buffers, nulls)?))
+        Ok(Arc::new(self.views.finish(nulls)?))
     }
 }

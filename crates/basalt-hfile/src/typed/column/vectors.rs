@@ -13,7 +13,8 @@ use basalt_model::types::decimal;
 
 use super::super::decode::Selected;
 use super::super::{DECIMAL_DEFAULT, wide_power_of_ten};
-use super::texts::{Blanks, INLINE_MAX, Texts};
+use super::texts::Texts;
+use super::views::{INLINE_MAX, Manner};
 use super::{ColumnBuilder, Extended, ValueSource, Values};
 use crate::columnar::{
     ColumnVector, Dictionary, Form, Place, Strings, VECTOR, VectorValues, float_32, float_64,
@@ -197,35 +198,26 @@ fn copy_texts(
 ) -> bool {
     let width = sql_type.fixed_width();
     let (shortest, longest) = from.lengths();
-    if !from.is_utf8() || width.is_some_and(|width| (shortest, longest) != (width, width)) {
+    let Some(strings) = from.utf8() else { return false };
+    if width.is_some_and(|width| (shortest, longest) != (width, width)) {
         return false;
     }
-    to.reserve(rows.len());
     let shares = longest > INLINE_MAX && rows.len() * SHARED_MIN > from.len();
-    let block = shares.then(|| to.share(from.bytes()));
-    let mut push = |at: Option<usize>| {
-        let Some(at) = at else { return to.push(b"") };
-        let text = from.get(at);
-        let text = if width.is_some() { text.trim_suffix_blanks() } else { text };
-        match block {
-            Some(block) => to.push_shared(text, block, from.start(at)),
-            None => to.push(text),
-        }
-    };
+    let manner = Manner { shares, trims: width.is_some() };
+    let views = to.views();
+    views.reserve(rows.len());
     match gaps {
         None => {
-            (0..rows.len()).for_each(|at| push(Some(rows.row(at))));
+            views.extend(strings, manner, (0..rows.len()).map(|at| Some(rows.row(at))));
             nulls.append_n_non_nulls(rows.len());
         }
         Some(gaps) => {
-            for at in 0..rows.len() {
-                let place = gaps[rows.row(at)];
-                match place {
-                    Place::Value(value) => push(Some(value as usize)),
-                    Place::Empty | Place::Missing => push(None),
-                }
-                nulls.append(matches!(place, Place::Value(_)));
-            }
+            let value = |at| match gaps[rows.row(at)] {
+                Place::Value(value) => Some(value as usize),
+                Place::Empty | Place::Missing => None,
+            };
+            views.extend(strings, manner, (0..rows.len()).map(value));
+            (0..rows.len()).for_each(|at| nulls.append(value(at).is_some()));
         }
     }
     true
