@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-peers bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz toolchain
+.PHONY: help bench-peers bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz sanitize toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -37,6 +37,7 @@ help:
 	@echo 'make bench-points single rows beside RocksDB; POINTS=1000000 ENCODING=NONE COMPRESSION=NONE (needs librocksdb-dev)'
 	@echo 'make bench-store opening after a crash, a database of 1,000 regions -> docs/benchmarks/store.md'
 	@echo 'make reference  compute the recorded answers of tests/reference again (needs Python 3)'
+	@echo 'make sanitize   the tests of the crate that has unsafe code, with AddressSanitizer'
 	@echo 'make fuzz       every fuzz target of store file, log, manifest and protocol for TIME=600 seconds each, JOBS=1 at once (needs cargo-fuzz)'
 	@echo 'make torture    kill -9 thousands of times (KILLS=3000), the big linked list (NODES=25000000), power losses (SEEDS=50), joins, sorts and DISTINCT with 256 MB (MANY=16777216 rows), clients that come and go, twice for LOAD_SECONDS=120'
 
@@ -149,6 +150,12 @@ torture: toolchain
 	BASALT_SEEDS=$(SEEDS) $(CARGO) test --release --workspace --locked --test store -- --nocapture cut_off
 	BASALT_ROWS=$(MANY) $(CARGO) test --release --workspace --locked --test statements -- --nocapture what_phoenix
 	BASALT_LOAD_SECONDS=$(LOAD_SECONDS) $(CARGO) test --release --workspace --locked --test clients_come_and_go
+
+# The sanitizer is an unstable option of the compiler; what is built with it lies apart.
+SANITIZED := $(shell rustc -vV | sed -n 's/^host: //p')
+sanitize: toolchain
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/sanitized \
+	    $(CARGO) test --release --locked -p basalt-hfile --lib --target $(SANITIZED)
 
 TIME ?= 600
 TARGETS ?=
