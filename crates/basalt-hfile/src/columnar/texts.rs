@@ -114,7 +114,7 @@ enum Lookup {
     /// It needs none.
     Nothing,
     Strings(Numbers),
-    Symbols(Encoder),
+    Symbols(Box<Encoder>),
     Words(WordNumbers),
 }
 
@@ -386,7 +386,7 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
     if bytes > 512 {
         let fsst = Encoder::train(sample.iter().flat_map(|vector| vector.iter()));
         let scheme = TextScheme::Fsst(fsst.table());
-        encoders.push(TextEncoder { scheme, lookup: Lookup::Symbols(fsst) });
+        encoders.push(TextEncoder { scheme, lookup: Lookup::Symbols(Box::new(fsst)) });
     }
     if let Some(dictionary) = Dictionary::try_of(full, sample) {
         let numbers = dictionary.numbers();
