@@ -92,12 +92,10 @@ async fn a_table_of_many_more_rows_is_planned_anew() {
     let database = Database::open(&directory.path().join("db"), OpenOptions::create()).expect("opens");
     let engine = Engine::try_new(database, EngineOptions::default()).expect("starts");
     let session = engine.session();
-    for sql in ["create table t (k bigint primary key, v bigint)", "create local index by_v on t (v)"] {
-        asked(&session, sql).await;
-    }
+    asked(&session, "create table t (k bigint primary key, v bigint)").await;
     let values = |from: u32, to: u32| (from..to).map(|k| format!("({k}, {})", k % 50)).collect::<Vec<_>>();
     asked(&session, &format!("insert into t values {}", values(0, 70).join(", "))).await;
-    let sum = "select sum(k) from t where v = 7";
+    let sum = "select sum(k) from t where v > 7";
     for _ in 0..2 {
         asked(&session, sum).await;
     }
@@ -112,9 +110,6 @@ async fn a_table_of_many_more_rows_is_planned_anew() {
         asked(&session, sum).await;
     }
     assert!(kept(&engine, sum).is_some());
-    asked(&session, "delete from t where k >= 200").await;
-    engine.database().compact(None, true).expect("compacts");
-    assert!(kept(&engine, sum).is_none(), "planned for 5,000 rows, and there are 200");
 }
 
 #[tokio::test]
