@@ -4,8 +4,7 @@
 //! A *word* here is up to fifteen bytes: anything that is no letter, and behind it letters, digits and bytes of other
 //! alphabets. A section has a table of the words that occur in it more than once or twice, the
 //! most frequent first, so that these have codes of one byte and the others of two; what is rare is spelled out. A
-//! codec does better on such codes than on the text, and in a fifth of the time, since there are fewer of them and what
-//! repeats is aligned (word replacing transforms: Skibinski, Grabowski, Deorowicz, "Revisiting dictionary-based
+//! codec does better on such codes than on the text, since there are fewer of them and what repeats is aligned (word replacing transforms: Skibinski, Grabowski, Deorowicz, "Revisiting dictionary-based
 //! compression", 2005).
 //!
 //! ```text
