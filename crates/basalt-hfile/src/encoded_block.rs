@@ -63,7 +63,7 @@ impl EncodedBlock {
                 let block = encoding.implementation().decode_row(body, context, row);
                 block.map_err(|damage| self.corrupt(damage))
             }
-            Content::Columns(block) => block.decode_row(row),
+            Content::Columns(block) => block.decode_row(row, None),
         }
     }
 

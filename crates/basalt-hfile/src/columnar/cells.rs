@@ -12,6 +12,7 @@ use bytes::Bytes;
 use super::block::ColumnarBlock;
 use super::form::Form;
 use super::head::{ALL_CELLS, Kind};
+use super::mask::Mask;
 use super::rows::KeyRows;
 use super::section::Section;
 use super::strings::{Span, Strings};
@@ -148,16 +149,35 @@ impl ColumnarBlock {
     pub fn decode(&self, vectors: Range<usize>) -> Result<CellBlock> {
         let mut cells = CellsBuilder::default();
         for vector in vectors {
-            cells.add(self, vector, None)?;
+            cells.add(self, vector, &RowsWanted::All, None)?;
         }
         Ok(cells.finish())
     }
 
-    /// The cells of one row; none if it is not in the block.
-    pub fn decode_row(&self, row: &[u8]) -> Result<CellBlock> {
+    /// The cells of one row; none if it is not in the block. With `columns`, sorted, only those of these qualifiers, and no other
+    /// column's values are read.
+    pub fn decode_row(&self, row: &[u8], columns: Option<&[Vec<u8>]>) -> Result<CellBlock> {
         let mut cells = CellsBuilder::default();
-        cells.add(self, self.vector_of_row(row)?, Some(row))?;
+        cells.add(self, self.vector_of_row(row)?, &RowsWanted::One(row), columns)?;
         Ok(cells.finish())
+    }
+
+    /// The cells of some rows of a vector; with `columns` as of [`Self::decode_row`].
+    pub fn decode_rows(
+        &self,
+        vector: usize,
+        rows: &Mask,
+        columns: Option<&[Vec<u8>]>,
+    ) -> Result<CellBlock> {
+        let mut cells = CellsBuilder::default();
+        cells.add(self, vector, &RowsWanted::Some(rows), columns)?;
+        Ok(cells.finish())
+    }
+
+    /// True if every row has exactly one cell of this qualifier.
+    pub fn is_in_every_row(&self, qualifier: &[u8]) -> bool {
+        let presence = |column: usize| self.head.number(Kind::Presence, column as u16);
+        self.column(qualifier).is_some_and(|column| presence(column).is_none())
     }
 }
 
@@ -214,29 +234,54 @@ struct ReadyColumn<'a> {
     /// Family length, family and qualifier.
     name: Vec<u8>,
     spans: Vec<Span>,
+    /// The first cell of each range of rows, counted from the vector's first.
+    firsts: Vec<usize>,
     /// The next cell, counted from the vector's first and from the first with a span.
     next: usize,
     next_span: usize,
 }
 
+/// Which rows of a vector become cells.
+enum RowsWanted<'a> {
+    All,
+    One(&'a [u8]),
+    Some(&'a Mask),
+}
+
+impl RowsWanted<'_> {
+    /// Their places, as ranges that ascend and do not touch.
+    fn ranges(&self, rows: &KeyRows<'_>) -> Result<Vec<Range<usize>>> {
+        Ok(match self {
+            Self::All => vec![0..rows.len()],
+            Self::One(row) => rows.position(row)?.map(|at| at..at + 1).into_iter().collect(),
+            Self::Some(mask) => mask.and(Mask::of_range(0..rows.len())).ranges().collect(),
+        })
+    }
+}
+
 impl CellsBuilder {
-    /// Adds the rows of a vector, or one of them.
-    fn add(&mut self, block: &ColumnarBlock, vector: usize, only: Option<&[u8]>) -> Result<()> {
+    /// Adds rows of a vector, with their cells in these columns, or in all.
+    fn add(
+        &mut self,
+        block: &ColumnarBlock,
+        vector: usize,
+        wanted: &RowsWanted<'_>,
+        names: Option<&[Vec<u8>]>,
+    ) -> Result<()> {
         let rows = block.key_rows(vector)?;
-        let wanted = match only {
-            None => {
-                check_index(block, vector, &rows)?;
-                0..rows.len()
-            }
-            Some(row) => match rows.position(row)? {
-                Some(at) => at..at + 1,
-                None => return Ok(()),
-            },
-        };
+        let is_all = matches!(wanted, RowsWanted::All);
+        if is_all {
+            check_index(block, vector, &rows)?;
+        }
+        let wanted = wanted.ranges(&rows)?;
+        let Some(first) = wanted.first().map(|range| range.start) else { return Ok(()) };
         let row_stamps = block.stamps(ALL_CELLS, vector, rows.len())?;
-        let mut columns = Vec::with_capacity(block.head.columns.len());
+        let mut columns = Vec::with_capacity(names.map_or(block.head.columns.len(), <[_]>::len));
         let mut text_bytes = 0;
-        for number in 0..block.head.columns.len() {
+        for (number, head) in block.head.columns.iter().enumerate() {
+            if names.is_some_and(|names| names.binary_search(&head.qualifier).is_err()) {
+                continue;
+            }
             let part = block.column_part(number, vector)?;
             if part.stamps.is_none() && row_stamps.is_none() {
                 return Err(block.corrupt("cells without timestamps"));
@@ -245,32 +290,35 @@ impl CellsBuilder {
                 text_bytes += strings.bytes.len();
             }
             let ready = check_bytes(text_bytes, block.source.bytes_max);
-            self.share_values(block, &part, only.is_some());
+            self.share_values(block, &part, is_all);
             let ready = ready.and_then(|()| self.ready(part, &block.head.family, &wanted));
             columns.push(ready.map_err(|damage| block.source.corrupt(damage))?);
         }
-        let cells = (wanted.len() * columns.len()).min(CELLS_EXPECTED_MAX);
+        let count = wanted.iter().map(Range::len).sum::<usize>();
+        let cells = (count * columns.len()).min(CELLS_EXPECTED_MAX);
         self.slots.reserve(cells);
-        self.row_starts.reserve(wanted.len());
-        let first = wanted.start;
-        for index in wanted {
-            let row_at = self.keys.len();
-            self.keys.extend_from_slice(&[0; 2]);
-            rows.append(index, &mut self.keys)?;
-            if index == first {
-                let names: usize =
-                    columns.iter().map(|column| column.name.len() + self.keys.len() - row_at).sum();
-                self.keys.reserve((cells / columns.len().max(1) * names).min(block.source.bytes_max));
+        self.row_starts.reserve(count);
+        for (number, range) in wanted.into_iter().enumerate() {
+            columns.iter_mut().for_each(|column| column.next = column.firsts[number]);
+            for index in range {
+                let row_at = self.keys.len();
+                self.keys.extend_from_slice(&[0; 2]);
+                rows.append(index, &mut self.keys)?;
+                if index == first {
+                    let names: usize =
+                        columns.iter().map(|column| column.name.len() + self.keys.len() - row_at).sum();
+                    self.keys.reserve((cells / columns.len().max(1) * names).min(block.source.bytes_max));
+                }
+                self.add_row(block, row_at, index, &mut columns, row_stamps.as_ref())
+                    .map_err(|damage| block.source.corrupt(damage))?;
             }
-            self.add_row(block, row_at, index, &mut columns, row_stamps.as_ref())
-                .map_err(|damage| block.source.corrupt(damage))?;
         }
         Ok(())
     }
 
     /// The strings of an only column are not copied, if all of them become cells: they lie as they shall.
-    fn share_values(&mut self, block: &ColumnarBlock, part: &ColumnPart<'_>, one_row: bool) {
-        let alone = block.head.columns.len() == 1 && self.slots.is_empty() && !one_row;
+    fn share_values(&mut self, block: &ColumnarBlock, part: &ColumnPart<'_>, is_all: bool) {
+        let alone = block.head.columns.len() == 1 && self.slots.is_empty() && is_all;
         if let Values::Texts(strings) = &part.values
             && alone
         {
@@ -283,26 +331,46 @@ impl CellsBuilder {
         &mut self,
         part: ColumnPart<'a>,
         family: &[u8],
-        rows: &Range<usize>,
+        rows: &[Range<usize>],
     ) -> Result<ReadyColumn<'a>, Damage> {
         if let Some(shared) = self.shared_values.take_if(|_| !self.slots.is_empty()) {
             // Another vector follows after all.
             self.values.extend_from_slice(&shared);
         }
-        let cells_before = |row: usize| match &part.counts {
-            None => row,
-            Some(counts) => counts[..row].iter().sum::<u64>() as usize,
+        let cells_in = |rows: Range<usize>| match &part.counts {
+            None => rows.len(),
+            Some(counts) => counts[rows].iter().sum::<u64>() as usize,
         };
-        let cells = cells_before(rows.start)..cells_before(rows.end);
-        let values_before = |cell: usize| match &part.filled {
-            None => cell,
-            Some(filled) => filled[..cell].iter().sum::<u64>() as usize,
+        let values_in = |cells: Range<usize>| match &part.filled {
+            None => cells.len(),
+            Some(filled) => filled[cells].iter().sum::<u64>() as usize,
         };
-        let mut spans = Vec::with_capacity(cells.len());
-        let (first, last) = (values_before(cells.start), values_before(cells.end));
+        let (mut spans, mut firsts) = (Vec::new(), Vec::with_capacity(rows.len()));
+        // Rows, cells and values before those that come next.
+        let (mut row, mut cell, mut value) = (0, 0, 0);
+        for range in rows {
+            let first_cell = cell + cells_in(row..range.start);
+            let first = value + values_in(cell..first_cell);
+            (row, cell) = (range.end, first_cell + cells_in(range.clone()));
+            value = first + values_in(first_cell..cell);
+            firsts.push(first_cell);
+            self.append_values(&part, first..value, &mut spans)?;
+        }
+        let name = [&[family.len() as u8], family, part.qualifier].concat();
+        Ok(ReadyColumn { part, name, spans, firsts, next: 0, next_span: 0 })
+    }
+
+    /// Puts some values of a column into the buffer, where each then lies into `spans`.
+    fn append_values(
+        &mut self,
+        part: &ColumnPart<'_>,
+        wanted: Range<usize>,
+        spans: &mut Vec<Span>,
+    ) -> Result<(), Damage> {
+        spans.reserve(wanted.len());
         match &part.values {
             Values::Ints(values) => {
-                for &value in &values[first..last] {
+                for &value in &values[wanted] {
                     let start = self.values.len();
                     part.form.append(value as i64, &mut self.values)?;
                     spans.push(span(start..self.values.len())?);
@@ -310,7 +378,7 @@ impl CellsBuilder {
             }
             Values::Texts(strings) if self.shared_values.is_some() => spans.clone_from(&strings.spans),
             // Strings that share their bytes (a dictionary's) go on doing so.
-            Values::Texts(strings) if last - first == strings.len() => {
+            Values::Texts(strings) if wanted.len() == strings.len() => {
                 let base = self.values.len();
                 self.values.extend_from_slice(&strings.bytes);
                 for at in &strings.spans {
@@ -319,15 +387,14 @@ impl CellsBuilder {
                 }
             }
             Values::Texts(strings) => {
-                for index in first..last {
+                for index in wanted {
                     let start = self.values.len();
                     self.values.extend_from_slice(strings.get(index));
                     spans.push(span(start..self.values.len())?);
                 }
             }
         }
-        let name = [&[family.len() as u8], family, part.qualifier].concat();
-        Ok(ReadyColumn { part, name, spans, next: cells.start, next_span: 0 })
+        Ok(())
     }
 
     /// Adds the cells of row `index`, whose key is the last of the keys, at `row_at` behind room for its length.
@@ -384,6 +451,7 @@ impl CellsBuilder {
         }
         if self.slots.len() == first_cell {
             self.keys.truncate(row_at);
+            self.row_starts.pop();
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Mask {
     }
 
     /// Takes a row in, or out.
-    pub(super) fn set(&mut self, row: usize, has: bool) {
+    pub fn set(&mut self, row: usize, has: bool) {
         let (word, bit) = (row / 64, 1 << (row % 64));
         self.0[word] = if has { self.0[word] | bit } else { self.0[word] & !bit };
     }
@@ -97,10 +97,14 @@ impl Mask {
         Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
     }
 
+    /// Rows of this one that the other does not have.
+    pub fn without(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
     /// Of the first `rows` those that it does not have.
     pub(super) fn others(self, rows: usize) -> Self {
-        let all = Self::of_range(0..rows);
-        Self(std::array::from_fn(|word| all.0[word] & !self.0[word]))
+        Self::of_range(0..rows).without(self)
     }
 
     /// The rows whose values it has, of which these are the places among all.
@@ -124,6 +128,19 @@ impl Mask {
         let start = first * 64 + self.0[first].trailing_zeros() as usize;
         let end = last * 64 + 64 - self.0[last].leading_zeros() as usize;
         (end - start == self.count()).then_some(start..end)
+    }
+
+    /// The rows as ranges, ascending, as few as can be.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut rows = self.rows().peekable();
+        std::iter::from_fn(move || {
+            let start = rows.next()?;
+            let mut end = start + 1;
+            while rows.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            Some(start..end)
+        })
     }
 
     /// The rows, ascending.
@@ -193,7 +210,9 @@ mod tests {
             let mask = Mask::of_range(range.clone());
             assert_eq!(mask.rows().collect::<Vec<_>>(), range.clone().collect::<Vec<_>>());
             assert_eq!((mask.count(), mask.is_none()), (range.len(), range.is_empty()));
-            assert_eq!(mask.as_range(), Some(range).filter(|range| !range.is_empty()));
+            let range = Some(range).filter(|range| !range.is_empty());
+            assert_eq!(mask.ranges().collect::<Vec<_>>(), range.iter().cloned().collect::<Vec<_>>());
+            assert_eq!(mask.as_range(), range);
         }
     }
 
@@ -214,6 +233,9 @@ mod tests {
         let (low, high) = (Mask::of_range(10..300), Mask::of_range(200..900));
         assert_eq!(low.and(high), Mask::of_range(200..300));
         assert_eq!(low.or(high), Mask::of_range(10..900));
+        assert_eq!(low.without(high), Mask::of_range(10..200));
+        let apart = low.without(high).or(Mask::of_range(300..301));
+        assert_eq!(apart.ranges().collect::<Vec<_>>(), [10..200, 300..301]);
         assert_eq!(low.first(20), Mask::of_range(10..30));
         assert_eq!(low.first(1000), low);
     }

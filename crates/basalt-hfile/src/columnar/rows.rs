@@ -7,8 +7,8 @@ use super::head::Kind;
 use super::key::{KeyPart, RowBuilder};
 use crate::error::Result;
 
-/// The key parts of a vector, decoded.
-pub(crate) struct KeyRows<'a> {
+/// The row keys of a vector: its key parts, decoded.
+pub struct KeyRows<'a> {
     block: &'a ColumnarBlock,
     parts: Vec<Part>,
     len: usize,
@@ -23,7 +23,7 @@ struct Part {
 
 impl ColumnarBlock {
     /// The row keys of a vector.
-    pub(crate) fn key_rows(&self, vector: usize) -> Result<KeyRows<'_>> {
+    pub fn key_rows(&self, vector: usize) -> Result<KeyRows<'_>> {
         let len = self.rows_of(vector);
         let mut parts = Vec::with_capacity(self.head.key.len());
         for (number, part) in (0..).zip(&self.head.key) {
@@ -50,7 +50,7 @@ impl KeyRows<'_> {
 
     /// Appends the row key of a row.
     #[inline]
-    pub(crate) fn append(&self, index: usize, out: &mut Vec<u8>) -> Result<()> {
+    pub fn append(&self, index: usize, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         let mut builder = RowBuilder::new(out);
         for Part { part, places, values } in &self.parts {
@@ -72,8 +72,8 @@ impl KeyRows<'_> {
         }
     }
 
-    /// The first row that is not below `row`; `len()` if there is none.
-    pub(super) fn lower_bound(&self, row: &[u8]) -> Result<usize> {
+    /// The first row that is not below `row`; the number of rows if there is none.
+    pub fn lower_bound(&self, row: &[u8]) -> Result<usize> {
         let (mut low, mut high) = (0, self.len);
         let mut found = Vec::new();
         while low < high {
@@ -86,7 +86,7 @@ impl KeyRows<'_> {
     }
 
     /// Where `row` is.
-    pub(super) fn position(&self, row: &[u8]) -> Result<Option<usize>> {
+    pub fn position(&self, row: &[u8]) -> Result<Option<usize>> {
         let at = self.lower_bound(row)?;
         let mut found = Vec::new();
         if at < self.len {

@@ -201,6 +201,7 @@ impl Build {
         loop {
             let Some(range) = segments.lock().pop_front() else { return Ok(()) };
             let request = RowRequest::of_columns(self.entries.needed(), super::BATCH_ROWS);
+            let request = RowRequest { any_order: true, ..request };
             let mut scan =
                 self.index.snapshot.rows(self.base(), self.entries.base(), request, vec![range])?;
             while let Some(rows) = scan.next().transpose()? {

@@ -173,7 +173,7 @@ impl Comparison {
     /// Calls `each` with every index row that the table's rows make; returns the number of these rows.
     fn each_wanted(&self, each: &mut Each<'_>) -> Result<i64, SqlError> {
         let request = RowRequest::of_columns(self.entries.needed(), super::BATCH_ROWS);
-        let request = RowRequest { cached: false, ..request };
+        let request = RowRequest { cached: false, any_order: true, ..request };
         let all = vec![KeyRange::all()];
         let mut scan = self.snapshot.rows(self.base, self.entries.base(), request, all)?;
         let mut encoder = self.entries.encoder()?;

@@ -91,6 +91,8 @@ pub(crate) struct BasaltScan {
     segments: usize,
     /// The partitions share their work: the number of their deal among those of the context.
     deal: Option<usize>,
+    /// Nobody makes use of the order of its rows.
+    in_any_order: bool,
     /// It is wanted to begin with the rows at the end of the key, where its partitions share their work.
     is_backwards: bool,
     properties: Arc<PlanProperties>,
@@ -115,6 +117,7 @@ impl BasaltScan {
             partitions,
             segments,
             deal: None,
+            in_any_order: false,
             is_backwards: false,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -140,10 +143,28 @@ impl BasaltScan {
             partitions,
             segments,
             deal: Some(number),
+            in_any_order: true,
             is_backwards: self.is_backwards,
             properties: Arc::new(plan_properties(equivalences, partitioning)),
             metrics: self.metrics.clone(),
         })
+    }
+
+    /// The same scan of one partition, whose rows come in any order; `None` where that gains nothing, or a limit wants the first rows.
+    pub(super) fn in_any_order(&self) -> Option<Self> {
+        let Spec { limit: None, skip: 0, rows_exact: None, .. } = &*self.spec else { return None };
+        if self.partitions.len() != 1 || self.is_in_any_order() || self.is_backwards {
+            return None;
+        }
+        let equivalences = EquivalenceProperties::new(Arc::clone(&self.spec.schema));
+        let properties = plan_properties(equivalences, Partitioning::UnknownPartitioning(1));
+        let scan = self.with_hints(self.hints.clone());
+        Some(Self { in_any_order: true, properties: Arc::new(properties), ..scan })
+    }
+
+    /// True if its rows come in any order.
+    pub(super) fn is_in_any_order(&self) -> bool {
+        self.in_any_order
     }
 
     /// The same scan, which begins with the rows at the end of the key. `None` if that is not where the greatest values of this column are, or
@@ -163,6 +184,7 @@ impl BasaltScan {
             partitions: self.partitions.clone(),
             segments: self.segments,
             deal: None,
+            in_any_order: self.in_any_order,
             is_backwards: true,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
@@ -210,6 +232,7 @@ impl BasaltScan {
             partitions: self.partitions.clone(),
             segments: self.segments,
             deal: self.deal,
+            in_any_order: self.in_any_order,
             is_backwards: self.is_backwards,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
@@ -320,7 +343,9 @@ impl BasaltScan {
             Some(number) => Deals::of(context, number),
             None => self.reads_backwards().then(|| Arc::new(Deal::new(&self.work()))),
         };
-        let part = Part { of: self.partitions[partition].clone(), deal: deal.map(|deal| (deal, partition)) };
+        let any_order = self.in_any_order || matches!(rows, Rows::Total(_));
+        let deal = deal.map(|deal| (deal, partition));
+        let part = Part { of: self.partitions[partition].clone(), deal, any_order };
         Ok(Reader::open(&self.spec, self.hints.clone(), part, rows, counters)?)
     }
 

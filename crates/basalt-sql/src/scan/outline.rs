@@ -69,6 +69,7 @@ struct ScanOutline {
     limit: Option<usize>,
     note: Option<String>,
     deal: Option<usize>,
+    in_any_order: bool,
     /// The number of its rows was known, which makes other plans.
     is_counted: bool,
     /// Rows of the table, about.
@@ -105,6 +106,7 @@ impl ScanOutline {
             limit: spec.limit,
             note: spec.note.clone(),
             deal: scan.deal(),
+            in_any_order: scan.is_in_any_order(),
             is_counted: scan.rows_exact().is_some(),
             table_rows: spec.rows_estimate,
             properties: Arc::clone(scan.properties()),
@@ -135,6 +137,7 @@ impl ScanOutline {
         let scan = BasaltScan::try_new(spec).map_err(SqlError::from)?;
         let scan = match self.deal {
             Some(number) => scan.dealt(number),
+            None if self.in_any_order => scan.in_any_order(),
             None => Some(scan),
         };
         let is_alike = |scan: &BasaltScan| {

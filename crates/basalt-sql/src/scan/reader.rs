@@ -82,6 +82,8 @@ pub(super) struct Part {
     pub(super) of: Partition,
     /// It is read as it is dealt out to the partition of this number.
     pub(super) deal: Option<(Arc<Deal>, usize)>,
+    /// Its rows may come in any order.
+    pub(super) any_order: bool,
 }
 
 enum Source {
@@ -140,6 +142,7 @@ impl Reader {
                         Rows::Total(wanted) => Some(wanted),
                         Rows::Plain | Rows::Short => None,
                     },
+                    any_order: part.any_order,
                     batch_rows: spec.batch_rows.min(rows_left.max(1)),
                     cached: spec.cached,
                 };

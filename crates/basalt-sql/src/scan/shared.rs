@@ -5,6 +5,8 @@
 //! nobody above makes use of either, up to the node that throws the partitions together ([`SharedWork`] is put above that one). What each node needs, and
 //! what it hands on, is what it tells the planner: the rule comes before those that put operators into the plan that tell less.
 //!
+//! Where nobody makes use of the order of a scan of one partition its rows come in any order, which is faster where files overlap.
+//!
 //! A plan may be run more than once (a join that lacks memory runs an input again). Each time that the node is run its scans are dealt anew: it
 //! gives its inputs a context of their own with the [`Deals`] of that run.
 
@@ -40,7 +42,7 @@ impl PhysicalOptimizerRule for ScansShareWork {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if !has_several_partitions(plan.as_ref()) {
+        if !has_much_to_share(plan.as_ref()) {
             return Ok(plan);
         }
         let mut scans = vec![];
@@ -56,11 +58,11 @@ impl PhysicalOptimizerRule for ScansShareWork {
     }
 }
 
-/// True if a scan below has partitions that could help each other.
-fn has_several_partitions(plan: &dyn ExecutionPlan) -> bool {
+/// True if a scan below has partitions that could help each other, or rows that would come faster in any order.
+fn has_much_to_share(plan: &dyn ExecutionPlan) -> bool {
     match plan.downcast_ref::<BasaltScan>() {
-        Some(scan) => scan.partition_count() > 1,
-        None => plan.children().into_iter().any(|child| has_several_partitions(child.as_ref())),
+        Some(scan) => scan.partition_count() > 1 || scan.in_any_order().is_some(),
+        None => plan.children().into_iter().any(|child| has_much_to_share(child.as_ref())),
     }
 }
 
@@ -107,6 +109,11 @@ fn shared(
     scans: &mut Vec<Work>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = plan.downcast_ref::<BasaltScan>() {
+        if !needs.order
+            && let Some(scan) = scan.in_any_order()
+        {
+            return Ok(Some(Arc::new(scan)));
+        }
         if needs.order || needs.partitions {
             return Ok(None);
         }

@@ -256,7 +256,7 @@ impl StoreFile {
         group: &ColumnarBlock,
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
-        let block = group.decode_row(row).map_err(|error| self.explain(error, Some(index)))?;
+        let block = group.decode_row(row, None).map_err(|error| self.explain(error, Some(index)))?;
         access.counters.blocks_read.fetch_add(1, Relaxed);
         Ok(Arc::new(block))
     }

@@ -20,7 +20,7 @@ use basalt_model::{ColumnRef, TableSchema};
 
 use super::file::ReadCounters;
 use super::scan::{CellScan, Chunk};
-use super::straight::GroupRows;
+use super::straight::{CellColumns, GroupRows, Taking};
 use crate::{Error, Result};
 
 /// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
@@ -48,6 +48,8 @@ pub struct RowRequest {
     /// What is to be known of each column, if rows are to be added up: those of row groups that pass as they are do not come
     /// in batches then, but are in [`RowScan::totals`]. What [`Totals::can_have`] says can be had.
     pub totals: Option<Vec<Wanted>>,
+    /// Rows may come in any order: those of files that overlap, and of rows changed since, come faster then. Not with `skip`.
+    pub any_order: bool,
     /// Rows of a batch, about.
     pub batch_rows: usize,
     /// False leaves the block cache as it is: what is read does not enter it.
@@ -64,6 +66,7 @@ impl RowRequest {
             as_of_ms: None,
             short: false,
             totals: None,
+            any_order: false,
             batch_rows,
             cached: true,
         }
@@ -73,6 +76,20 @@ impl RowRequest {
     pub(crate) fn all_columns(&self) -> Vec<ColumnRef> {
         let more = self.condition.as_ref().map(|condition| condition.columns.as_slice()).unwrap_or_default();
         [&self.columns, more].concat()
+    }
+
+    fn taking(&self, schema: &TableSchema) -> Taking {
+        let qualifier = |column| match column {
+            ColumnRef::Key(_) => None,
+            ColumnRef::Column(at) => Some(schema.columns[at].qualifier.clone()),
+        };
+        let mut qualifiers: Vec<Vec<u8>> = self.all_columns().into_iter().filter_map(qualifier).collect();
+        qualifiers.push(schema.empty_qualifier.clone());
+        qualifiers.sort_unstable();
+        qualifiers.dedup();
+        let columns =
+            CellColumns { qualifiers: qualifiers.into(), always: schema.empty_qualifier.clone() };
+        Taking { any_order: self.any_order && self.skip == 0, columns }
     }
 }
 
@@ -112,8 +129,9 @@ pub struct RowScan {
     decoder: RowDecoder,
     /// Of these and the condition's, for rows that were not looked at.
     wide: Option<RowDecoder>,
-    /// Rows wait in `wide`, not in `decoder`.
+    /// Rows go into `wide`, not into `decoder`; none wait in the other one if their order counts.
     is_wide: bool,
+    taking: Taking,
     condition: Option<Condition>,
     binder: Binder,
     bound: Option<Bound>,
@@ -171,11 +189,10 @@ impl fmt::Debug for RowScan {
 impl RowScan {
     /// Decodes `cells`, which must include those of the condition's columns, into batches. `table` is named in errors.
     pub fn new(cells: CellScan, schema: Arc<TableSchema>, request: RowRequest, table: Arc<str>) -> Self {
-        let all = request.all_columns();
-        let RowRequest { columns, condition, skip, as_of_ms: _, short, totals, batch_rows, cached: _ } =
-            request;
+        let (all, taking) = (request.all_columns(), request.taking(&schema));
+        let RowRequest { columns, condition, skip, short, totals, batch_rows, .. } = request;
         let mut cells = cells;
-        cells.allow_row_groups();
+        cells.allow_row_groups(taking.clone());
         let mut decoder = match short {
             true => RowDecoder::in_short_form(&schema, &columns),
             false => RowDecoder::of_columns(&schema, &columns),
@@ -191,6 +208,7 @@ impl RowScan {
             decoder,
             wide,
             is_wide: false,
+            taking,
             condition,
             binder: Binder::default(),
             bound: None,
@@ -224,7 +242,7 @@ impl RowScan {
         let Some(next_part) = &mut self.next_part else { return Ok(false) };
         let Some(cells) = next_part()? else { return Ok(false) };
         self.cells = cells.counting_on(self.cells.counters());
-        self.cells.allow_row_groups();
+        self.cells.allow_row_groups(self.taking.clone());
         Ok(true)
     }
 
@@ -251,7 +269,7 @@ impl RowScan {
         let wide = !passed;
         if wide != self.is_wide {
             self.decoder().end().map_err(|error| self.explain(error))?;
-            if self.decoder().rows_ready() > 0 {
+            if self.decoder().rows_ready() > 0 && !self.taking.any_order {
                 return Ok(false);
             }
             self.is_wide = wide;
@@ -259,9 +277,15 @@ impl RowScan {
         Ok(true)
     }
 
+    /// Rows that wait in the one decoder and in the other.
+    fn rows_ready(&self) -> (usize, usize) {
+        (self.decoder.rows_ready(), self.wide.as_ref().map_or(0, RowDecoder::rows_ready))
+    }
+
     /// True if the rows that wait may make the condition stronger.
     fn should_return(&mut self) -> bool {
-        let rows_ready = self.decoder().rows_ready();
+        let (narrow, wide) = self.rows_ready();
+        let rows_ready = narrow.max(wide);
         let step = (self.looked_at_before / GROWTH_PART).max(VECTOR);
         rows_ready >= self.batch_rows || self.grows() && rows_ready > 0 && self.looked_at >= step
     }
@@ -283,7 +307,7 @@ impl RowScan {
                 continue;
             }
             if let Some(rows) = self.behind.take() {
-                self.looked_at += rows.rows.len();
+                self.looked_at += rows.rows.count();
                 if !self.push_rows(&rows)? {
                     self.behind = Some(rows);
                     return Ok(());
@@ -326,12 +350,12 @@ impl RowScan {
             Verdict::Some => bound.predicate.of_vector(&rows.group, rows.vector).map_err(explain)?,
             Verdict::All => return Ok(Verdict::All),
             Verdict::None => {
-                self.skip_group(rows.rows.len());
+                self.skip_group(rows.rows.count());
                 return Ok(Verdict::None);
             }
         };
         if verdict == Verdict::None {
-            self.counters().rows_skipped.fetch_add(rows.rows.len() as u64, Relaxed);
+            self.counters().rows_skipped.fetch_add(rows.rows.count() as u64, Relaxed);
         }
         Ok(verdict)
     }
@@ -343,7 +367,7 @@ impl RowScan {
         if begins.is_some() {
             self.decoder.begin_totals();
         }
-        let mut wanted = Mask::of_range(of_vector.clone());
+        let mut wanted = *of_vector;
         let mut all = true;
         if self.condition.is_some() {
             all = match self.verdict(rows)? {
@@ -362,7 +386,7 @@ impl RowScan {
             && !self.is_wide
             && self.decoder.has_no_columns()
         {
-            let start = *vector * VECTOR + of_vector.start;
+            let start = *vector * VECTOR + of_vector.rows().next().unwrap_or_default();
             return self.count_group(rows, start..start + begin.rows).map(|()| true);
         }
         if !all && !self.by_vectors {
@@ -373,7 +397,7 @@ impl RowScan {
             };
             let selected = decoder.select(&bound.predicate, group, *vector).map_err(explain)?;
             wanted = wanted.and(selected);
-            let left_out = of_vector.len() - wanted.count();
+            let left_out = of_vector.count() - wanted.count();
             self.cells.counters().rows_skipped.fetch_add(left_out as u64, Relaxed);
             if wanted.is_none() {
                 decoder.pass_over();
@@ -452,7 +476,7 @@ impl RowScan {
     fn behind_offset(&mut self, rows: &GroupRows) -> Result<Option<Mask>> {
         let GroupRows { rows: of_vector, begins, .. } = rows;
         if self.skip == 0 {
-            return Ok(Some(Mask::of_range(of_vector.clone())));
+            return Ok(Some(*of_vector));
         }
         // Rows that wait come before these, and are the first to be left out.
         self.decoder().end().map_err(|error| self.explain(error))?;
@@ -461,12 +485,12 @@ impl RowScan {
         }
         if let Some(begin) = begins.filter(|begin| !begin.is_mixed && begin.rows as u64 <= self.skip) {
             self.skip -= begin.rows as u64;
-            self.skip_group(of_vector.len());
+            self.skip_group(of_vector.count());
             return Ok(Some(Mask::NONE));
         }
-        let skip = of_vector.len().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
+        let skip = of_vector.count().min(usize::try_from(self.skip).unwrap_or(usize::MAX));
         self.skip -= skip as u64;
-        Ok(Some(Mask::of_range(of_vector.start + skip..of_vector.end)))
+        Ok(Some(of_vector.without(of_vector.first(skip))))
     }
 
     /// Puts the condition in the terms of a row group, and reads what it needs of it.
@@ -511,12 +535,17 @@ impl RowScan {
     /// The next rows, for a caller that counts them in their place.
     pub(super) fn next_uncounted(&mut self) -> Result<Option<RowBatch>> {
         self.fill()?;
-        let rows = self.decoder().rows_ready();
-        if rows == 0 && self.ended {
+        let (narrow, wide) = self.rows_ready();
+        if (narrow, wide) == (0, 0) && self.ended {
             return Ok(None);
         }
-        let passed = !self.is_wide;
-        let batch = self.decoder().finish_batch().map_err(|error| self.explain(error))?;
+        // The fuller one, or that which is being filled: the other one is empty if the order counts.
+        let passed = if narrow == wide { !self.is_wide } else { narrow > wide };
+        let (rows, decoder) = match &mut self.wide {
+            Some(decoder) if !passed => (wide, decoder),
+            _ => (narrow, &mut self.decoder),
+        };
+        let batch = decoder.finish_batch().map_err(|error| self.explain(error))?;
         let skip = rows.min(usize::try_from(self.skip).unwrap_or(usize::MAX));
         self.skip -= skip as u64;
         Ok(Some(RowBatch { batch: batch.slice(skip, rows - skip), passed }))

@@ -14,7 +14,7 @@ use basalt_model::{KeyRange, Seq};
 use super::family::{FamilyInput, FamilyStream};
 use super::file::{ReadAccess, ReadCounters};
 use super::merge::Merge;
-use super::straight::{GroupRows, LoneFiles, Piece};
+use super::straight::{GroupRows, LoneFiles, Piece, Taking};
 use crate::Result;
 
 /// Cells after which a chunk ends; a block that is passed on whole may exceed it.
@@ -28,7 +28,8 @@ pub struct RegionInput {
     pub families: Vec<FamilyInput>,
 }
 
-/// A scan under way. Each chunk holds visible cells in key order; chunks end anywhere, also inside a row.
+/// A scan under way. Each chunk holds visible cells in key order; chunks end anywhere, also inside a row. For whoever takes rows in any
+/// order chunks do not follow each other by key, but the cells of a row do.
 pub struct CellScan {
     regions: VecDeque<RegionInput>,
     /// Ranges wanted, sorted and disjoint.
@@ -38,10 +39,12 @@ pub struct CellScan {
     /// The region being read, and which of its ranges comes next.
     current: Option<(RegionStream, VecDeque<KeyRange>)>,
     in_range: bool,
-    /// Row groups may pass as they are, where they can.
-    straight: bool,
+    /// How rows are taken, if row groups may pass as they are where they can.
+    taking: Option<Taking>,
     /// The files of the region being read, if they are all that is read of it.
     lone: Option<LoneFiles>,
+    /// Cells of rows that lie among those handed out last, from sources of their own.
+    aside: Option<Box<FamilyStream>>,
     /// Rows that follow the cells handed out last.
     pending: Option<GroupRows>,
 }
@@ -101,15 +104,16 @@ impl CellScan {
             seq_max,
             current: None,
             in_range: false,
-            straight: false,
+            taking: None,
             lone: None,
+            aside: None,
             pending: None,
         }
     }
 
     /// From now on [`Self::next_chunk`] is called, and row groups may pass as they are.
-    pub(crate) fn allow_row_groups(&mut self) {
-        self.straight = true;
+    pub(crate) fn allow_row_groups(&mut self, taking: Taking) {
+        self.taking = Some(taking);
     }
 
     /// The next chunk, or `None` at the end.
@@ -172,6 +176,12 @@ impl CellScan {
             if self.current.is_none() && !self.next_region()? {
                 return Ok(Step::End);
             }
+            if let Some(aside) = &mut self.aside {
+                if aside.step(out)? {
+                    return Ok(Step::Cells);
+                }
+                self.aside = None;
+            }
             let (stream, ranges) = self.current.as_mut().expect("set by next_region");
             if self.in_range {
                 if stream.step(out)? {
@@ -189,6 +199,7 @@ impl CellScan {
                     stream.seek_range(&range);
                     self.in_range = true;
                 }
+                Some(Piece::Aside(aside)) => self.aside = Some(aside),
                 None => match (ranges.pop_front(), &mut self.lone) {
                     (Some(range), Some(lone)) => lone.seek_range(range),
                     (Some(range), None) => {
@@ -209,10 +220,10 @@ impl CellScan {
             start: ranges.front().map(|range| range.start.clone()).unwrap_or_default(),
             end: ranges.back().and_then(|range| range.end.clone()),
         };
-        if let ([family], true) = (&region.families[..], self.straight)
+        if let ([family], Some(taking)) = (&region.families[..], &self.taking)
             && !family.rules.is_of_the_past()
         {
-            self.lone = LoneFiles::try_new(family, &hull, self.seq_max)?;
+            self.lone = LoneFiles::try_new(family, &hull, self.seq_max, taking.clone())?;
         }
         let stream = |family| FamilyStream::of_input(family, &hull, &self.access, self.seq_max);
         let mut streams: Vec<FamilyStream> = region.families.into_iter().map(stream).collect();

@@ -13,26 +13,34 @@
 //! The first three are answered by its head. The rows of any other block are read as cells, by the merge and the resolver
 //! that read everything else; they are also the oracle of this path in the tests.
 //!
+//! A reader that takes rows in any order need not go through one file: row groups of several whose rows lie among each other pass together,
+//! but for the rows that are in more than one of them ([`woven`]).
+//!
 //! A few rows of one vector are read as cells, too, if the cache has the cells of the vector, as it has once lookups come to it again and
 //! again: there they are found without decoding the vector's keys.
 
 mod stretches;
+mod woven;
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-use basalt_hfile::columnar::VECTOR;
-use basalt_hfile::{CellRun, ColumnarBlock};
+use basalt_hfile::columnar::{Mask, VECTOR};
+use basalt_hfile::{CellRun, ColumnarBlock, Encoding};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
+pub(crate) use self::woven::CellColumns;
+use self::woven::{OfCells, Opened, Side, find_shared, woven};
 use super::cache::WorkingMemory;
-use super::family::{BoxedSource, FamilyInput, SourceMaker, file_sources};
+use super::family::{BoxedSource, FamilyInput, FamilyStream, SourceMaker, file_sources};
 use super::file::{Keep, ReadAccess, StoreFile};
 use super::merge::Merge;
+use super::resolve::{Purpose, Rules};
 use crate::{Error, Result};
 
 /// Some rows of one vector of a row group.
@@ -40,8 +48,8 @@ use crate::{Error, Result};
 pub(crate) struct GroupRows {
     pub(crate) group: Arc<ColumnarBlock>,
     pub(crate) vector: usize,
-    /// Counted from the first row of the vector.
-    pub(crate) rows: Range<usize>,
+    /// At least one row of the vector.
+    pub(crate) rows: Mask,
     /// What is wanted of the group, when it begins: a reader may load what it needs of it at once.
     pub(crate) begins: Option<Begin>,
     file: Arc<StoreFile>,
@@ -79,6 +87,17 @@ pub(crate) enum Piece {
     Rows(GroupRows),
     /// Rows to be read as cells.
     Cells(KeyRange),
+    /// Rows that are read as cells from sources of their own.
+    Aside(Box<FamilyStream>),
+}
+
+/// How a reader takes rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Taking {
+    /// Rows need not come in the order of their keys.
+    pub(crate) any_order: bool,
+    /// The columns that are wanted.
+    pub(crate) columns: CellColumns,
 }
 
 /// A family in some ranges: the files to go through, in key order, and what else has rows there.
@@ -89,12 +108,22 @@ pub(crate) struct LoneFiles {
     others: Option<Merge<BoxedSource>>,
     others_of: Option<usize>,
     seq_max: Seq,
-    timestamp_min: i64,
+    rules: Rules,
+    taking: Taking,
     /// What is left of the range in hand.
     range: Option<KeyRange>,
     /// The stretch in hand and the block of its file that is next; `None` for that in which the range begins.
     next: Option<(usize, Option<usize>)>,
     group: Option<Group>,
+    /// What is left of a part of which a window was read: its stretch, and the file and the block that it is of.
+    rest: Option<(usize, Arc<StoreFile>, usize, Part)>,
+    /// Rows of the window in hand, and behind them those that are read as cells.
+    window: VecDeque<GroupRows>,
+    aside: Option<Box<FamilyStream>>,
+    /// The row group whose rows were handed out last, if that was in a window.
+    of_window: Option<Arc<ColumnarBlock>>,
+    /// Row groups of that window, which may go on in the next.
+    opened: Vec<Opened>,
 }
 
 struct Group {
@@ -117,7 +146,12 @@ struct Part {
 
 impl LoneFiles {
     /// `None` if no file has row groups.
-    pub(crate) fn try_new(input: &FamilyInput, hull: &KeyRange, seq_max: Seq) -> Result<Option<Self>> {
+    pub(crate) fn try_new(
+        input: &FamilyInput,
+        hull: &KeyRange,
+        seq_max: Seq,
+        taking: Taking,
+    ) -> Result<Option<Self>> {
         let files: Vec<_> = input.files.iter().filter(|file| file.overlaps(hull)).cloned().collect();
         let stretches = stretches(&files, hull)?;
         Ok((!stretches.is_empty()).then(|| Self {
@@ -126,10 +160,16 @@ impl LoneFiles {
             others: None,
             others_of: None,
             seq_max,
-            timestamp_min: input.rules.timestamp_min,
+            rules: input.rules.clone(),
+            taking,
             range: None,
             next: None,
             group: None,
+            rest: None,
+            window: VecDeque::new(),
+            aside: None,
+            of_window: None,
+            opened: Vec::new(),
         }))
     }
 
@@ -139,6 +179,7 @@ impl LoneFiles {
             |stretch: &Stretch| stretch.range.end.as_ref().is_some_and(|end| *end <= range.start);
         self.next = Some((self.stretches.partition_point(ends_before), None));
         self.group = None;
+        self.rest = None;
         self.range = Some(range);
     }
 
@@ -147,6 +188,12 @@ impl LoneFiles {
         loop {
             if let Some(piece) = self.next_piece() {
                 return Ok(Some(piece));
+            }
+            if let Some((at, file, block, part)) = self.rest.take() {
+                if let Some(piece) = self.begin_part(at, file, block, part, access)? {
+                    return Ok(Some(piece));
+                }
+                continue;
             }
             let (Some((at, block)), Some(range)) = (self.next, &self.range) else { return Ok(None) };
             let stretch = self.stretches.get(at).map(|stretch| stretch.range.intersect(range));
@@ -167,10 +214,123 @@ impl LoneFiles {
                 continue;
             };
             self.next = Some((at, Some(block + 1)));
-            if !self.take_up(file, block, &part, access)? {
-                return Ok(Some(Piece::Cells(part.range)));
+            if let Some(piece) = self.begin_part(at, file, block, part, access)? {
+                return Ok(Some(piece));
             }
         }
+    }
+
+    /// Begins with a part, or with a window of it; the piece, if it is read as cells.
+    fn begin_part(
+        &mut self,
+        at: usize,
+        file: Arc<StoreFile>,
+        block: usize,
+        part: Part,
+        access: &ReadAccess,
+    ) -> Result<Option<Piece>> {
+        if self.taking.any_order && self.others.is_some() {
+            return self.begin_window(at, file, block, part, access);
+        }
+        let takes_up = self.take_up(file, block, &part, access)?;
+        Ok((!takes_up).then_some(Piece::Cells(part.range)))
+    }
+
+    /// Begins with the first window of a part, and leaves the rest for later; the piece, if the window is read as cells.
+    fn begin_window(
+        &mut self,
+        at: usize,
+        file: Arc<StoreFile>,
+        block: usize,
+        part: Part,
+        access: &ReadAccess,
+    ) -> Result<Option<Piece>> {
+        let (mut window, mut peers, mut as_cells) = (part, vec![], vec![]);
+        let part_end = window.range.end.clone();
+        let cut_behind = window.cut_behind;
+        for other in &self.stretches[at].others {
+            if !other.overlaps(&window.range) {
+                continue;
+            }
+            match peer_block(other, &mut window)? {
+                Some(block) => peers.push((Arc::clone(other), block)),
+                None => as_cells.push(Arc::clone(other)),
+            }
+        }
+        let range = window.range.clone();
+        if range.end != part_end {
+            let start = range.end.clone().expect("a window that ends before its part has an end");
+            let rest = Part { range: KeyRange { start, end: part_end }, cut_before: true, cut_behind };
+            self.rest = Some((at, Arc::clone(&file), block, rest));
+        }
+        let before = std::mem::take(&mut self.opened);
+        let Some(lone) = self.open(&before, &file, block, access)? else {
+            return Ok(Some(Piece::Cells(range)));
+        };
+        let Some(rows) = rows_in(&file, block, &lone.group, &window, access)? else {
+            return Ok(Some(Piece::Cells(range)));
+        };
+        let mut sides = vec![];
+        if !rows.is_empty() {
+            sides.push(Side::new(lone, rows));
+        }
+        for (other, block) in peers.into_iter().filter(|(other, _)| other.overlaps(&range)) {
+            let Some(peer) = self.open(&before, &other, block, access)? else {
+                as_cells.push(other);
+                continue;
+            };
+            let bound = |row| lower_bound(&peer.group, row).map_err(|error| other.explain(error, Some(block)));
+            let end = range.end.as_deref().map_or(Ok(peer.group.rows()), bound)?;
+            let rows = bound(&range.start)?..end;
+            if !rows.is_empty() {
+                sides.push(Side::new(peer, rows));
+            }
+        }
+        as_cells.retain(|file| file.overlaps(&range));
+        let mut sources: Vec<BoxedSource> = self.memtables.iter().map(|memtable| memtable()).collect();
+        sources.extend(file_sources(&as_cells, access, self.seq_max));
+        let rows_max = sides.iter().map(Side::row_count).sum();
+        let Some(of_cells) = OfCells::read(sources, &range, rows_max)? else {
+            // There is little that could pass.
+            return Ok(Some(Piece::Cells(range)));
+        };
+        find_shared(&mut sides, &of_cells.rows)?;
+        let (rows, sources) = woven(&sides, of_cells, Some(&self.taking.columns));
+        self.window = rows;
+        if !sources.is_empty() {
+            let mut aside = FamilyStream::new(sources, self.rules.clone(), Purpose::Read);
+            aside.seek_range(&range);
+            self.aside = Some(Box::new(aside));
+        }
+        Ok(None)
+    }
+
+    /// A row group for the window in hand, perhaps one of those that were open `before`; `None` if it cannot pass.
+    fn open(
+        &mut self,
+        before: &[Opened],
+        file: &Arc<StoreFile>,
+        block: usize,
+        access: &ReadAccess,
+    ) -> Result<Option<Opened>> {
+        let opened = match before.iter().find(|opened| opened.is(file, block)) {
+            Some(opened) => opened.clone(),
+            None => {
+                let Some(group) = file.row_group(block, access)?.filter(|group| self.passes(group)) else {
+                    return Ok(None);
+                };
+                reopened(file, block, &group, access)?
+            }
+        };
+        self.opened.push(opened.clone());
+        Ok(Some(opened))
+    }
+
+    /// True if all cells of a row group are visible, as far as it knows itself.
+    fn passes(&self, group: &ColumnarBlock) -> bool {
+        group.is_plain()
+            && group.seqs().1 <= self.seq_max.0
+            && group.timestamps().0 >= self.rules.timestamp_min
     }
 
     /// All that has rows in a stretch but the file that a scan goes through.
@@ -231,19 +391,12 @@ impl LoneFiles {
     ) -> Result<bool> {
         let range = &part.range;
         let explain = |error| file.explain(error, Some(block));
-        let Some(group) = file.row_group(block, access)? else { return Ok(false) };
-        let passes = group.is_plain()
-            && group.seqs().1 <= self.seq_max.0
-            && group.timestamps().0 >= self.timestamp_min;
-        if !passes {
+        let Some(group) = file.row_group(block, access)?.filter(|group| self.passes(group)) else {
             return Ok(false);
-        }
+        };
         let Some(rows) = rows_in(&file, block, &group, part, access)? else { return Ok(false) };
         let Some(others) = self.other_rows(range)? else { return Ok(false) };
         let bound = |row: &[u8]| lower_bound(&group, row).map_err(explain);
-        let size_bytes = file.explained(file.reader()?.block_extent(block))?.size_bytes;
-        access.counters.blocks_read.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        access.counters.bytes_read.fetch_add(size_bytes.into(), std::sync::atomic::Ordering::Relaxed);
         let mut replaced = 0;
         let others: VecDeque<_> = others
             .into_iter()
@@ -255,10 +408,7 @@ impl LoneFiles {
             })
             .collect::<Result<_>>()?;
         let begins = Some(Begin { rows: rows.len() - replaced, is_mixed: !others.is_empty() });
-        let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.owner(), block));
-        let group = Arc::new(group.reopened(shelf));
-        // As stored, and once more in the pieces that go into the cache and may have to leave it while they are read.
-        let memory = Arc::new(access.cache.work_with(2 * u64::from(size_bytes)));
+        let Opened { group, file, block, memory } = reopened(&file, block, &group, access)?;
         self.group = Some(Group { group, file, block, rows, others, begins, memory });
         Ok(true)
     }
@@ -287,6 +437,11 @@ impl LoneFiles {
 
     /// Leaves out what is left of the row group in hand, but for rows that are read as cells; how many rows.
     pub(crate) fn skip_group(&mut self) -> usize {
+        if let Some(group) = &self.of_window {
+            let is_of = |rows: &mut GroupRows| Arc::ptr_eq(&rows.group, group);
+            let skipped = std::iter::from_fn(|| self.window.pop_front_if(is_of));
+            return skipped.map(|rows| rows.rows.count()).sum();
+        }
         let Some(Group { rows, others, .. }) = &mut self.group else { return 0 };
         let mut left = rows.len();
         for (replaced, _) in others {
@@ -297,8 +452,16 @@ impl LoneFiles {
         left
     }
 
-    /// The next rows of the row group in hand.
+    /// The next rows of the window or of the row group in hand.
     fn next_piece(&mut self) -> Option<Piece> {
+        if let Some(rows) = self.window.pop_front() {
+            self.of_window = Some(Arc::clone(&rows.group));
+            return Some(Piece::Rows(rows));
+        }
+        self.of_window = None;
+        if let Some(aside) = self.aside.take() {
+            return Some(Piece::Aside(aside));
+        }
         let Group { group, file, block, rows, others, begins, memory } = self.group.as_mut()?;
         if let Some((replaced, row)) = others.front().filter(|(replaced, _)| replaced.start == rows.start) {
             rows.start = replaced.end;
@@ -319,13 +482,49 @@ impl LoneFiles {
         Some(Piece::Rows(GroupRows {
             group,
             vector,
-            rows: of_vector,
+            rows: Mask::of_range(of_vector),
             begins: begins.take(),
             file,
             block: *block,
             _memory,
         }))
     }
+}
+
+/// A row group for one reader, who is counted as one.
+fn reopened(
+    file: &Arc<StoreFile>,
+    block: usize,
+    group: &ColumnarBlock,
+    access: &ReadAccess,
+) -> Result<Opened> {
+    let size_bytes = file.explained(file.reader()?.block_extent(block))?.size_bytes;
+    access.counters.blocks_read.fetch_add(1, Relaxed);
+    access.counters.bytes_read.fetch_add(size_bytes.into(), Relaxed);
+    let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.owner(), block));
+    let group = Arc::new(group.reopened(shelf));
+    // As stored, and once more in the pieces that go into the cache and may have to leave it while they are read.
+    let memory = Arc::new(access.cache.work_with(2 * u64::from(size_bytes)));
+    Ok(Opened { group, file: Arc::clone(file), block, memory })
+}
+
+/// The block of another file that has the first rows of a window, which ends at the next block of that file at the latest; `None` if the
+/// file's rows are to be read as cells.
+fn peer_block(file: &StoreFile, window: &mut Part) -> Result<Option<usize>> {
+    let reader = file.reader()?;
+    let is_whole = file.meta().bound().is_none_or(|bound| bound.intersect(&window.range) == window.range);
+    if reader.encoding() != Encoding::Columnar || !is_whole {
+        return Ok(None);
+    }
+    let Some(block) = file.explained(reader.find_block(&window.range.start))? else { return Ok(None) };
+    if block + 1 < file.blocks_end()? {
+        let next = file.explained(reader.block_first_row(block + 1))?;
+        if window.range.end.as_ref().is_none_or(|end| next < &end[..]) {
+            window.range.end = Some(Bytes::copy_from_slice(next));
+            window.cut_behind = true;
+        }
+    }
+    Ok(Some(block))
 }
 
 /// The rows of a group in a part of its rows; `None` if they are so few that they are found sooner among decoded cells, which the cache

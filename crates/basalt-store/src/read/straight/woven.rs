@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Row groups of several files whose rows lie among each other, and among rows of memtables: for readers that take rows in any order.
+//!
+//! A *window* is a range of keys in which each file has rows of one row group at most. Of these only the keys are merged. A row that one
+//! side alone has passes as it is; the others, and those of memtables, are read as cells, and nothing but these.
+//!
+//! ```text
+//! side 0, a group of file A     a   c d   f g          pass as they are    a c g of A, e of B
+//! side 1, a group of file B           d e f            read as cells       b d f, of A, B and the memtable
+//! cells, of a memtable            b
+//! ```
+//!
+//! The keys of all sides but the largest are brought together in order, and each is looked for in the largest: there the keys of those vectors alone
+//! are decoded in which it may be, unless it is nearly all of them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use basalt_hfile::columnar::{KeyRows, Mask, VECTOR};
+use basalt_hfile::{CellRun, ColumnarBlock};
+use basalt_model::KeyRange;
+use bytes::Bytes;
+
+use super::{Begin, GroupRows};
+use crate::Result;
+use crate::read::cache::WorkingMemory;
+use crate::read::family::BoxedSource;
+use crate::read::file::StoreFile;
+use crate::read::source::CellSource;
+
+/// As many keys are looked for one by one in a side with so many times as many rows; more are merged with all of its own.
+const LOOKUP_FACTOR: usize = 16;
+
+/// Columns of which cells are made where rows are read as cells.
+#[derive(Debug, Clone)]
+pub(crate) struct CellColumns {
+    /// Their qualifiers, sorted, `always` among them.
+    pub(crate) qualifiers: Arc<[Vec<u8>]>,
+    /// The column that says that a row is there. Where a row may lack it, all columns become cells.
+    pub(crate) always: Vec<u8>,
+}
+
+/// An open row group.
+#[derive(Debug, Clone)]
+pub(super) struct Opened {
+    pub(super) group: Arc<ColumnarBlock>,
+    pub(super) file: Arc<StoreFile>,
+    pub(super) block: usize,
+    pub(super) memory: Arc<WorkingMemory>,
+}
+
+impl Opened {
+    pub(super) fn is(&self, file: &Arc<StoreFile>, block: usize) -> bool {
+        self.block == block && Arc::ptr_eq(&self.file, file)
+    }
+
+    fn explained<T>(&self, result: basalt_hfile::Result<T>) -> Result<T> {
+        result.map_err(|error| self.file.explain(error, Some(self.block)))
+    }
+}
+
+/// What a row group has in a window.
+#[derive(Debug)]
+pub(super) struct Side {
+    opened: Opened,
+    rows: Range<usize>,
+    /// For each vector with any of the rows: those that others have as well.
+    shared: Vec<Mask>,
+}
+
+impl Side {
+    /// `rows` are not none.
+    pub(super) fn new(opened: Opened, rows: Range<usize>) -> Self {
+        let vectors = rows.end.div_ceil(VECTOR) - rows.start / VECTOR;
+        Self { opened, rows, shared: vec![Mask::NONE; vectors] }
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn share(&mut self, row: usize) {
+        self.shared[row / VECTOR - self.rows.start / VECTOR].set(row % VECTOR, true);
+    }
+
+    /// The vectors with any of the rows: number, these rows, and those of them that others have as well.
+    fn vectors(&self) -> impl Iterator<Item = (usize, Mask, Mask)> {
+        let rows = &self.rows;
+        let vectors = (rows.start / VECTOR..).zip(&self.shared);
+        vectors.map(|(vector, shared)| {
+            let start = vector * VECTOR;
+            let all = rows.start.max(start) - start..rows.end.min(start + VECTOR) - start;
+            (vector, Mask::of_range(all), *shared)
+        })
+    }
+
+    /// The rows that pass as they are, vector by vector.
+    fn pieces(&self) -> Vec<GroupRows> {
+        let shared: usize = self.shared.iter().map(Mask::count).sum();
+        let mut begins = Some(Begin { rows: self.rows.len() - shared, is_mixed: shared > 0 });
+        let Opened { group, file, block, memory } = &self.opened;
+        let mut pieces = Vec::with_capacity(self.shared.len());
+        for (vector, all, shared) in self.vectors() {
+            let rows = all.without(shared);
+            if !rows.is_none() {
+                pieces.push(GroupRows {
+                    group: Arc::clone(group),
+                    vector,
+                    rows,
+                    begins: begins.take(),
+                    file: Arc::clone(file),
+                    block: *block,
+                    _memory: Arc::clone(memory),
+                });
+            }
+        }
+        pieces
+    }
+
+    /// The rows that others have as well, as a source of cells; `None` without any.
+    fn shared_rows(&self, columns: Option<&CellColumns>) -> Option<SharedRows> {
+        let vectors = self.vectors().filter(|(_, _, shared)| !shared.is_none());
+        let vectors: Vec<_> = vectors.map(|(vector, _, shared)| (vector, shared)).collect();
+        if vectors.is_empty() {
+            return None;
+        }
+        let columns = columns.filter(|columns| self.opened.group.is_in_every_row(&columns.always));
+        let columns = columns.map(|columns| Arc::clone(&columns.qualifiers));
+        Some(SharedRows { opened: self.opened.clone(), vectors, columns, from: Vec::new(), next: 0 })
+    }
+
+    /// Its row keys in the window.
+    fn keys(&self) -> Result<Keys> {
+        let mut keys = Keys { bytes: Vec::new(), ends: Vec::with_capacity(self.rows.len()) };
+        for (vector, rows, _) in self.vectors() {
+            let of_vector = self.opened.explained(self.opened.group.key_rows(vector))?;
+            for row in rows.rows() {
+                self.opened.explained(of_vector.append(row, &mut keys.bytes))?;
+                keys.ends.push(keys.bytes.len());
+            }
+        }
+        Ok(keys)
+    }
+}
+
+/// Row keys one behind the other.
+struct Keys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+/// A key of one of the smaller sides.
+struct Entry<'a> {
+    key: &'a [u8],
+    /// Side and row; `None` of a row that is read as cells in any case.
+    place: Option<(usize, usize)>,
+}
+
+/// Finds out which rows more than one side has, or a side and `of_cells`, which are in order and each there once.
+pub(super) fn find_shared(sides: &mut [Side], of_cells: &[Bytes]) -> Result<()> {
+    sides.sort_by_key(Side::row_count);
+    let Some((largest, smaller)) = sides.split_last_mut() else { return Ok(()) };
+    let keys = smaller.iter().map(Side::keys).collect::<Result<Vec<_>>>()?;
+    let mut entries: Vec<Entry<'_>> = of_cells.iter().map(|key| Entry { key, place: None }).collect();
+    for (side, keys) in keys.iter().enumerate() {
+        let rows = smaller[side].rows.clone();
+        entries.extend(rows.zip(keys.iter()).map(|(row, key)| Entry { key, place: Some((side, row)) }));
+    }
+    // The stable sort finds the sides, which are in order, and merges them.
+    entries.sort_by(|a, b| a.key.cmp(b.key));
+    let opened = largest.opened.clone();
+    let mut search = Search::new(&opened, largest.rows.clone(), entries.len());
+    for same in entries.chunk_by(|a, b| a.key == b.key) {
+        let found = search.position(same[0].key)?;
+        if let Some(row) = found {
+            largest.share(row);
+        }
+        if found.is_some() || same.len() > 1 {
+            same.iter().filter_map(|entry| entry.place).for_each(|(side, row)| smaller[side].share(row));
+        }
+    }
+    Ok(())
+}
+
+/// Looks for keys that ascend among the rows of a side.
+struct Search<'a> {
+    opened: &'a Opened,
+    rows: Range<usize>,
+    is_merged: bool,
+    /// The vector in hand.
+    vector: Option<(usize, KeyRows<'a>)>,
+    /// The first row that may still be one that is looked for, and its key once it was needed.
+    next: usize,
+    key: Vec<u8>,
+}
+
+impl<'a> Search<'a> {
+    fn new(opened: &'a Opened, rows: Range<usize>, wanted: usize) -> Self {
+        let (is_merged, next) = (wanted * LOOKUP_FACTOR > rows.len(), rows.start);
+        Self { opened, rows, is_merged, vector: None, next, key: Vec::new() }
+    }
+
+    fn keys_of(&mut self, vector: usize) -> Result<&KeyRows<'a>> {
+        if self.vector.as_ref().is_none_or(|(known, _)| *known != vector) {
+            self.vector = Some((vector, self.opened.explained(self.opened.group.key_rows(vector))?));
+        }
+        Ok(&self.vector.as_ref().expect("set above").1)
+    }
+
+    fn position(&mut self, key: &[u8]) -> Result<Option<usize>> {
+        let opened = self.opened;
+        if !self.is_merged {
+            let vector = opened.explained(opened.group.vector_of_row(key))?;
+            let found = self.keys_of(vector)?.position(key);
+            let found = opened.explained(found)?.map(|row| vector * VECTOR + row);
+            return Ok(found.filter(|row| self.rows.contains(row)));
+        }
+        while self.next < self.rows.end {
+            if self.key.is_empty() {
+                let next = self.next;
+                let mut own = std::mem::take(&mut self.key);
+                opened.explained(self.keys_of(next / VECTOR)?.append(next % VECTOR, &mut own))?;
+                self.key = own;
+            }
+            if self.key.as_slice() >= key {
+                return Ok((self.key == key).then_some(self.next));
+            }
+            self.key.clear();
+            self.next += 1;
+        }
+        Ok(None)
+    }
+}
+
+/// Rows that are read as cells in any case: what memtables have in a window, and files without row groups that can pass.
+pub(super) struct OfCells {
+    /// In order, each there once.
+    pub(super) rows: Vec<Bytes>,
+    /// What each source has there.
+    runs: Vec<Vec<CellRun>>,
+}
+
+impl OfCells {
+    /// What the sources have in a window; `None` if it is more than `rows_max` rows of any one.
+    pub(super) fn read(
+        sources: Vec<BoxedSource>,
+        window: &KeyRange,
+        rows_max: usize,
+    ) -> Result<Option<Self>> {
+        let (mut rows, mut all_runs): (Vec<Bytes>, Vec<Vec<CellRun>>) = Default::default();
+        for mut source in sources {
+            let first = rows.len();
+            let mut runs = vec![];
+            source.seek(&window.start);
+            while let Some(CellRun { block, mut cells }) = source.next_run(window.end.as_deref())? {
+                if let Some(end) = &window.end {
+                    cells.end = cells.end.min(block.lower_bound_row(end)).max(cells.start);
+                }
+                let mut at = cells.start;
+                while at < cells.end {
+                    let row = block.row(at);
+                    if rows.len() == first || rows[rows.len() - 1] != row {
+                        rows.push(Bytes::copy_from_slice(row));
+                    }
+                    let next = block.row_starts.partition_point(|&start| start as usize <= at);
+                    at = block.row_starts.get(next).map_or(cells.end, |&start| start as usize);
+                }
+                if rows.len() - first > rows_max {
+                    return Ok(None);
+                }
+                if cells.is_empty() {
+                    break;
+                }
+                runs.push(CellRun { block, cells });
+            }
+            all_runs.push(runs);
+        }
+        rows.sort();
+        rows.dedup();
+        Ok(Some(Self { rows, runs: all_runs }))
+    }
+}
+
+/// The rows of a window: those that pass as they are, and the sources of those that are read as cells.
+pub(super) fn woven(
+    sides: &[Side],
+    of_cells: OfCells,
+    columns: Option<&CellColumns>,
+) -> (VecDeque<GroupRows>, Vec<BoxedSource>) {
+    let pieces = sides.iter().flat_map(Side::pieces).collect();
+    let runs = of_cells.runs.into_iter().filter(|runs| !runs.is_empty());
+    let runs = runs.map(|runs| Box::new(crate::read::source::RunList::new(runs)) as BoxedSource);
+    let shared = sides.iter().filter_map(|side| side.shared_rows(columns));
+    (pieces, runs.chain(shared.map(|shared| Box::new(shared) as BoxedSource)).collect())
+}
+
+/// Some rows of a row group as a source of cells, a vector at a time.
+struct SharedRows {
+    opened: Opened,
+    vectors: Vec<(usize, Mask)>,
+    columns: Option<Arc<[Vec<u8>]>>,
+    from: Vec<u8>,
+    next: usize,
+}
+
+impl SharedRows {
+    fn run(&self, at: usize) -> Result<CellRun> {
+        let (vector, rows) = &self.vectors[at];
+        let cells = self.opened.group.decode_rows(*vector, rows, self.columns.as_deref());
+        let block = Arc::new(self.opened.explained(cells)?);
+        let cells = block.lower_bound_row(&self.from)..block.len();
+        Ok(CellRun { block, cells })
+    }
+}
+
+impl CellSource for SharedRows {
+    fn seek(&mut self, row: &[u8]) {
+        (self.from, self.next) = (row.to_vec(), 0);
+    }
+
+    fn next_run(&mut self, _end: Option<&[u8]>) -> Result<Option<CellRun>> {
+        while self.next < self.vectors.len() {
+            self.next += 1;
+            let run = self.run(self.next - 1)?;
+            if !run.cells.is_empty() {
+                return Ok(Some(run));
+            }
+        }
+        Ok(None)
+    }
+
+    fn row_before(&self, before: Option<&[u8]>) -> Result<Option<Bytes>> {
+        for at in (0..self.vectors.len()).rev() {
+            let CellRun { block, .. } = self.run(at)?;
+            let end = before.map_or(block.len(), |before| block.lower_bound_row(before));
+            if end > 0 {
+                return Ok(Some(Bytes::copy_from_slice(block.row(end - 1))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn timestamp_min(&self) -> i64 {
+        self.opened.file.meta().timestamp_min
+    }
+}
