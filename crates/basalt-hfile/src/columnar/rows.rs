@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Row keys of one vector, put together one at a time: a search builds ten of a thousand.
 
+use std::cmp::Ordering;
+
 use super::block::ColumnarBlock;
 use super::cells::Values;
 use super::head::Kind;
@@ -72,26 +74,33 @@ impl KeyRows<'_> {
         }
     }
 
-    /// The first row that is not below `row`; the number of rows if there is none.
-    pub fn lower_bound(&self, row: &[u8]) -> Result<usize> {
+    /// The first row that is not below `row`, the number of rows if there is none.
+    pub(super) fn lower_bound(&self, row: &[u8]) -> Result<usize> {
+        Ok(self.lower_bound_of(row)?.0)
+    }
+
+    /// The first row that is not below `row`, the number of rows if there is none; and whether it is `row`.
+    pub fn lower_bound_of(&self, row: &[u8]) -> Result<(usize, bool)> {
         let (mut low, mut high) = (0, self.len);
-        let mut found = Vec::new();
+        let (mut found, mut is_there) = (Vec::new(), false);
         while low < high {
             let middle = (low + high) / 2;
             found.clear();
             self.append(middle, &mut found)?;
-            if *found < *row { low = middle + 1 } else { high = middle }
+            match (*found).cmp(row) {
+                Ordering::Less => low = middle + 1,
+                order => {
+                    high = middle;
+                    is_there = order == Ordering::Equal;
+                }
+            }
         }
-        Ok(low)
+        Ok((low, is_there))
     }
 
     /// Where `row` is.
-    pub fn position(&self, row: &[u8]) -> Result<Option<usize>> {
-        let at = self.lower_bound(row)?;
-        let mut found = Vec::new();
-        if at < self.len {
-            self.append(at, &mut found)?;
-        }
-        Ok((found == row).then_some(at))
+    pub(super) fn position(&self, row: &[u8]) -> Result<Option<usize>> {
+        let (at, is_there) = self.lower_bound_of(row)?;
+        Ok(is_there.then_some(at))
     }
 }

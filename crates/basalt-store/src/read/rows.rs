@@ -6,6 +6,9 @@
 //! the rows that pass are decoded. Rows that are read as cells are handed out with all columns that the condition needs,
 //! for the caller to look at.
 
+mod ranked;
+
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +20,9 @@ use basalt_hfile::predicate::Predicate;
 use basalt_hfile::typed::{RowDecoder, Totals, TypedError, Wanted};
 use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::{ColumnRef, TableSchema};
+use bytes::Bytes;
 
+use self::ranked::Ranked;
 use super::file::ReadCounters;
 use super::scan::{CellScan, Chunk};
 use super::straight::{CellColumns, GroupRows, Taking};
@@ -89,7 +94,8 @@ impl RowRequest {
         qualifiers.dedup();
         let columns =
             CellColumns { qualifiers: qualifiers.into(), always: schema.empty_qualifier.clone() };
-        Taking { any_order: self.any_order && self.skip == 0, columns }
+        let has_order = !self.any_order && !self.columns.is_empty();
+        Taking { any_order: !has_order && self.skip == 0, columns }
     }
 }
 
@@ -142,6 +148,12 @@ pub struct RowScan {
     runs: std::vec::IntoIter<CellRun>,
     /// Rows that come after those that wait, which must go first.
     behind: Option<GroupRows>,
+    /// A window that begins with what comes next, once no rows wait.
+    begins: Option<Vec<(Bytes, u32)>>,
+    /// Rows of a window whose rows come in no order, and wait until it ends.
+    window: Option<Ranked>,
+    /// Rows of such a window, in order.
+    ready: VecDeque<RowBatch>,
     /// Rows of a vector in which some may pass are handed out with it.
     by_vectors: bool,
     /// Cells and rows since the caller asked for more.
@@ -218,6 +230,9 @@ impl RowScan {
             batch_rows: batch_rows.max(1),
             runs: Vec::new().into_iter(),
             behind: None,
+            begins: None,
+            window: None,
+            ready: VecDeque::new(),
             by_vectors: false,
             looked_at: 0,
             looked_at_before: 0,
@@ -282,8 +297,14 @@ impl RowScan {
         (self.decoder.rows_ready(), self.wide.as_ref().map_or(0, RowDecoder::rows_ready))
     }
 
-    /// True if the rows that wait may make the condition stronger.
+    /// True if there are rows enough, or rows that wait and may make the condition stronger, or the caller has waited long enough.
     fn should_return(&mut self) -> bool {
+        if self.window.is_some() {
+            return false;
+        }
+        if !self.ready.is_empty() || self.looked_at >= LOOKED_AT_MAX {
+            return true;
+        }
         let (narrow, wide) = self.rows_ready();
         let rows_ready = narrow.max(wide);
         let step = (self.looked_at_before / GROWTH_PART).max(VECTOR);
@@ -296,13 +317,19 @@ impl RowScan {
 
     fn fill(&mut self) -> Result<()> {
         self.looked_at_before += std::mem::take(&mut self.looked_at);
-        while !self.ended && self.looked_at < LOOKED_AT_MAX && !self.should_return() {
+        while !self.ended && !self.should_return() {
+            if self.begins.is_some() && !self.begin_window()? {
+                return Ok(());
+            }
             if let Some(run) = self.runs.as_slice().first().cloned() {
                 if !self.turn(self.condition.is_none())? {
                     return Ok(());
                 }
                 self.runs.next();
                 self.looked_at += run.cells.len();
+                if let Some(window) = &mut self.window {
+                    window.add_cells(&run);
+                }
                 self.decoder().push(&run).map_err(|error| self.explain(error))?;
                 continue;
             }
@@ -317,17 +344,47 @@ impl RowScan {
             match self.cells.next_chunk()? {
                 Some(Chunk::Cells(runs)) => self.runs = runs.into_iter(),
                 Some(Chunk::Rows(rows)) => {
-                    let ends = rows.begins.is_some() && self.ends_batch_at_group();
+                    let ends = rows.begins.is_some() && self.window.is_none() && self.ends_batch_at_group();
                     self.behind = Some(rows);
                     if ends {
                         return Ok(());
                     }
                 }
+                Some(Chunk::Begins(ranks)) => self.begins = Some(ranks),
+                Some(Chunk::Ends) => return self.end_window(),
                 None => {
                     self.decoder().end().map_err(|error| self.explain(error))?;
                     self.ended = !self.begin_part()?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Begins with a window whose rows come in no order; false if rows wait, which come before them.
+    fn begin_window(&mut self) -> Result<bool> {
+        self.decoder().end().map_err(|error| self.explain(error))?;
+        if self.rows_ready() != (0, 0) {
+            return Ok(false);
+        }
+        // Rows that were looked at and those that were not are put in order together.
+        self.is_wide = self.condition.is_some();
+        // Rows without columns are only counted.
+        let has_order = !self.decoder().has_no_columns();
+        self.window = self.begins.take().filter(|_| has_order).map(Ranked::new);
+        Ok(true)
+    }
+
+    /// Puts the rows of the window in order.
+    fn end_window(&mut self) -> Result<()> {
+        let Some(window) = self.window.take() else { return Ok(()) };
+        self.decoder().end().map_err(|error| self.explain(error))?;
+        let batch = self.decoder().finish_batch().map_err(|error| self.explain(error))?;
+        let batch = window.in_order(batch).map_err(|error| self.explain(error.into()))?;
+        let passed = !self.is_wide;
+        for start in (0..batch.num_rows()).step_by(self.batch_rows) {
+            let batch = batch.slice(start, self.batch_rows.min(batch.num_rows() - start));
+            self.ready.push_back(RowBatch { batch, passed });
         }
         Ok(())
     }
@@ -374,7 +431,7 @@ impl RowScan {
                 Verdict::None => return Ok(true),
                 verdict => verdict == Verdict::All,
             };
-            let is_exact = self.bound.as_ref().is_some_and(|bound| bound.is_exact);
+            let is_exact = self.bound.as_ref().is_some_and(|bound| bound.is_exact) && self.window.is_none();
             if !self.turn(is_exact)? {
                 return Ok(false);
             }
@@ -427,6 +484,9 @@ impl RowScan {
             TypedError::File(error) => rows.explain(error),
             error => self.explain(error),
         })?;
+        if let Some(window) = &mut self.window {
+            window.add_rows(rows, &wanted);
+        }
         Ok(true)
     }
 
@@ -475,7 +535,7 @@ impl RowScan {
     /// The rows of a vector that an offset leaves; `None` if rows that wait must go first.
     fn behind_offset(&mut self, rows: &GroupRows) -> Result<Option<Mask>> {
         let GroupRows { rows: of_vector, begins, .. } = rows;
-        if self.skip == 0 {
+        if self.skip == 0 || self.window.is_some() {
             return Ok(Some(*of_vector));
         }
         // Rows that wait come before these, and are the first to be left out.
@@ -535,20 +595,29 @@ impl RowScan {
     /// The next rows, for a caller that counts them in their place.
     pub(super) fn next_uncounted(&mut self) -> Result<Option<RowBatch>> {
         self.fill()?;
+        if let Some(RowBatch { batch, passed }) = self.ready.pop_front() {
+            return Ok(Some(RowBatch { batch: self.skipped(batch), passed }));
+        }
         let (narrow, wide) = self.rows_ready();
         if (narrow, wide) == (0, 0) && self.ended {
             return Ok(None);
         }
         // The fuller one, or that which is being filled: the other one is empty if the order counts.
         let passed = if narrow == wide { !self.is_wide } else { narrow > wide };
-        let (rows, decoder) = match &mut self.wide {
-            Some(decoder) if !passed => (wide, decoder),
-            _ => (narrow, &mut self.decoder),
+        let decoder = match &mut self.wide {
+            Some(decoder) if !passed => decoder,
+            _ => &mut self.decoder,
         };
         let batch = decoder.finish_batch().map_err(|error| self.explain(error))?;
+        Ok(Some(RowBatch { batch: self.skipped(batch), passed }))
+    }
+
+    /// What an offset leaves of a batch.
+    fn skipped(&mut self, batch: RecordBatch) -> RecordBatch {
+        let rows = batch.num_rows();
         let skip = rows.min(usize::try_from(self.skip).unwrap_or(usize::MAX));
         self.skip -= skip as u64;
-        Ok(Some(RowBatch { batch: batch.slice(skip, rows - skip), passed }))
+        batch.slice(skip, rows - skip)
     }
 
     fn next_batch(&mut self) -> Result<Option<RowBatch>> {

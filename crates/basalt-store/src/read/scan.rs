@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, Seq};
+use bytes::Bytes;
 
 use super::family::{FamilyInput, FamilyStream};
 use super::file::{ReadAccess, ReadCounters};
@@ -28,8 +29,7 @@ pub struct RegionInput {
     pub families: Vec<FamilyInput>,
 }
 
-/// A scan under way. Each chunk holds visible cells in key order; chunks end anywhere, also inside a row. For whoever takes rows in any
-/// order chunks do not follow each other by key, but the cells of a row do.
+/// A scan under way. Each chunk holds visible cells in key order; chunks end anywhere, also inside a row.
 pub struct CellScan {
     regions: VecDeque<RegionInput>,
     /// Ranges wanted, sorted and disjoint.
@@ -45,8 +45,8 @@ pub struct CellScan {
     lone: Option<LoneFiles>,
     /// Cells of rows that lie among those handed out last, from sources of their own.
     aside: Option<Box<FamilyStream>>,
-    /// Rows that follow the cells handed out last.
-    pending: Option<GroupRows>,
+    /// What follows the cells handed out last.
+    pending: Option<Chunk>,
 }
 
 /// Some of what a scan sees.
@@ -55,12 +55,16 @@ pub(crate) enum Chunk {
     Cells(Vec<CellRun>),
     /// Rows of a row group, all of whose cells are visible.
     Rows(GroupRows),
+    /// Rows up to [`Chunk::Ends`] come in no order, each with its rank; those that come as cells, by their keys.
+    Begins(Vec<(Bytes, u32)>),
+    /// Rows come in their order again.
+    Ends,
 }
 
 /// What one step of a scan came to.
 enum Step {
     Cells,
-    Rows(GroupRows),
+    Other(Chunk),
     End,
 }
 
@@ -118,12 +122,12 @@ impl CellScan {
 
     /// The next chunk, or `None` at the end.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Chunk>> {
-        if let Some(rows) = self.pending.take() {
-            return Ok(Some(Chunk::Rows(rows)));
+        if let Some(chunk) = self.pending.take() {
+            return Ok(Some(chunk));
         }
         match self.next_runs()? {
             Some(runs) => Ok(Some(Chunk::Cells(runs))),
-            None => Ok(self.pending.take().map(Chunk::Rows)),
+            None => Ok(self.pending.take()),
         }
     }
 
@@ -139,8 +143,8 @@ impl CellScan {
         while cells < CHUNK_CELLS {
             match self.step(&mut runs)? {
                 Step::Cells => {}
-                Step::Rows(rows) => {
-                    self.pending = Some(rows);
+                Step::Other(chunk) => {
+                    self.pending = Some(chunk);
                     break;
                 }
                 Step::End => break,
@@ -194,7 +198,9 @@ impl CellScan {
                 None => None,
             };
             match piece {
-                Some(Piece::Rows(rows)) => return Ok(Step::Rows(rows)),
+                Some(Piece::Rows(rows)) => return Ok(Step::Other(Chunk::Rows(rows))),
+                Some(Piece::Begins(ranks)) => return Ok(Step::Other(Chunk::Begins(ranks))),
+                Some(Piece::Ends) => return Ok(Step::Other(Chunk::Ends)),
                 Some(Piece::Cells(range)) => {
                     stream.seek_range(&range);
                     self.in_range = true;

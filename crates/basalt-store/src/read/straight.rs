@@ -6,15 +6,13 @@
 //!
 //! 1. it is plain: puts only, no two cells of a row share a column,
 //! 2. no cell of it is newer than the snapshot,
-//! 3. no TTL concerns it,
-//! 4. few rows between its first and its last are in the other files and in the memtables, too; these rows are read as
-//!    cells, and its rows between them pass.
+//! 3. no TTL concerns it.
 //!
-//! The first three are answered by its head. The rows of any other block are read as cells, by the merge and the resolver
+//! The three are answered by its head. The rows of any other block are read as cells, by the merge and the resolver
 //! that read everything else; they are also the oracle of this path in the tests.
 //!
-//! A reader that takes rows in any order need not go through one file: row groups of several whose rows lie among each other pass together,
-//! but for the rows that are in more than one of them ([`woven`]).
+//! Where the other files and the memtables have rows between its first and its last it passes in [windows](woven): but for the rows that
+//! more than one of them has, and with the row groups of the other files.
 //!
 //! A few rows of one vector are read as cells, too, if the cache has the cells of the vector, as it has once lookups come to it again and
 //! again: there they are found without decoding the vector's keys.
@@ -35,11 +33,10 @@ use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
 pub(crate) use self::woven::CellColumns;
-use self::woven::{OfCells, Opened, Side, find_shared, woven};
+use self::woven::{OfCells, Opened, Ranks, Side, weave};
 use super::cache::WorkingMemory;
 use super::family::{BoxedSource, FamilyInput, FamilyStream, SourceMaker, file_sources};
 use super::file::{Keep, ReadAccess, StoreFile};
-use super::merge::Merge;
 use super::resolve::{Purpose, Rules};
 use crate::{Error, Result};
 
@@ -50,6 +47,8 @@ pub(crate) struct GroupRows {
     pub(crate) vector: usize,
     /// At least one row of the vector.
     pub(crate) rows: Mask,
+    /// Where its rows belong among those of the window in hand; `None` where they come in their order, or in any.
+    pub(crate) ranks: Option<Ranks>,
     /// What is wanted of the group, when it begins: a reader may load what it needs of it at once.
     pub(crate) begins: Option<Begin>,
     file: Arc<StoreFile>,
@@ -67,14 +66,18 @@ pub(crate) struct Begin {
     pub(crate) is_mixed: bool,
 }
 
-/// Rows of other sources among those of a row group, up to which it passes: reading one of them costs about as much
-/// as making cells of this part of a row group.
-const OTHERS_MAX: usize = 128;
+/// Vectors of the file that a scan goes through in one window, if rows have to be put in order.
+const ORDERED_VECTORS: usize = 16;
 
 /// Rows of a vector that are read as cells if the cache has these; of more rows the columns are decoded sooner than made of cells.
 const AS_CELLS_MAX: usize = 32;
 
 impl GroupRows {
+    /// The rank of a row of the vector in the window in hand.
+    pub(crate) fn rank(&self, row: usize) -> Option<u32> {
+        self.ranks.as_ref().map(|ranks| ranks.of(self.vector * VECTOR + row))
+    }
+
     /// Adds file, table and rows to an error of the file layer.
     pub(crate) fn explain(&self, error: basalt_hfile::Error) -> Error {
         self.file.explain(error, Some(self.block))
@@ -89,6 +92,11 @@ pub(crate) enum Piece {
     Cells(KeyRange),
     /// Rows that are read as cells from sources of their own.
     Aside(Box<FamilyStream>),
+    /// Rows from here on, to [`Piece::Ends`], come in no order, but each has its rank: those that are read as cells have these, in the order of
+    /// their keys.
+    Begins(Vec<(Bytes, u32)>),
+    /// The window ends.
+    Ends,
 }
 
 /// How a reader takes rows.
@@ -104,9 +112,6 @@ pub(crate) struct Taking {
 pub(crate) struct LoneFiles {
     stretches: Vec<Stretch>,
     memtables: Vec<SourceMaker>,
-    /// What else has rows in a stretch, and in which.
-    others: Option<Merge<BoxedSource>>,
-    others_of: Option<usize>,
     seq_max: Seq,
     rules: Rules,
     taking: Taking,
@@ -115,11 +120,10 @@ pub(crate) struct LoneFiles {
     /// The stretch in hand and the block of its file that is next; `None` for that in which the range begins.
     next: Option<(usize, Option<usize>)>,
     group: Option<Group>,
-    /// What is left of a part of which a window was read: its stretch, and the file and the block that it is of.
-    rest: Option<(usize, Arc<StoreFile>, usize, Part)>,
-    /// Rows of the window in hand, and behind them those that are read as cells.
-    window: VecDeque<GroupRows>,
-    aside: Option<Box<FamilyStream>>,
+    /// What is left of a part of which a window was read.
+    rest: Option<Part>,
+    /// What is left of the window in hand.
+    window: VecDeque<Piece>,
     /// The row group whose rows were handed out last, if that was in a window.
     of_window: Option<Arc<ColumnarBlock>>,
     /// Row groups of that window, which may go on in the next.
@@ -131,14 +135,17 @@ struct Group {
     file: Arc<StoreFile>,
     block: usize,
     rows: Range<usize>,
-    /// Rows that are read as cells, each with the rows of the group that it comes before or takes the place of.
-    others: VecDeque<(Range<usize>, Bytes)>,
     begins: Option<Begin>,
     memory: Arc<WorkingMemory>,
 }
 
 /// Rows of a block, in front of it and behind it, and whether rows of the block lie outside.
+#[derive(Clone)]
 struct Part {
+    /// The stretch.
+    at: usize,
+    file: Arc<StoreFile>,
+    block: usize,
     range: KeyRange,
     cut_before: bool,
     cut_behind: bool,
@@ -157,8 +164,6 @@ impl LoneFiles {
         Ok((!stretches.is_empty()).then(|| Self {
             stretches,
             memtables: input.memtables.clone(),
-            others: None,
-            others_of: None,
             seq_max,
             rules: input.rules.clone(),
             taking,
@@ -167,7 +172,6 @@ impl LoneFiles {
             group: None,
             rest: None,
             window: VecDeque::new(),
-            aside: None,
             of_window: None,
             opened: Vec::new(),
         }))
@@ -189,8 +193,8 @@ impl LoneFiles {
             if let Some(piece) = self.next_piece() {
                 return Ok(Some(piece));
             }
-            if let Some((at, file, block, part)) = self.rest.take() {
-                if let Some(piece) = self.begin_part(at, file, block, part, access)? {
+            if let Some(part) = self.rest.take() {
+                if let Some(piece) = self.begin_part(part, access)? {
                     return Ok(Some(piece));
                 }
                 continue;
@@ -201,54 +205,62 @@ impl LoneFiles {
                 self.next = None;
                 continue;
             };
-            if self.others_of != Some(at) {
-                self.others = self.other_sources(at, access);
-                self.others_of = Some(at);
-            }
-            let Some((file, block, part)) = self.part(at, block, &stretch)? else {
+            let Some(part) = self.part(at, block, &stretch)? else {
                 self.next = Some((at + 1, None));
-                if block.is_none() && self.others.is_some() {
+                if block.is_none() && self.has_others(at, &stretch)? {
                     // The file has no rows here.
                     return Ok(Some(Piece::Cells(stretch)));
                 }
                 continue;
             };
-            self.next = Some((at, Some(block + 1)));
-            if let Some(piece) = self.begin_part(at, file, block, part, access)? {
+            self.next = Some((at, Some(part.block + 1)));
+            if let Some(piece) = self.begin_part(part, access)? {
                 return Ok(Some(piece));
             }
         }
     }
 
-    /// Begins with a part, or with a window of it; the piece, if it is read as cells.
-    fn begin_part(
-        &mut self,
-        at: usize,
-        file: Arc<StoreFile>,
-        block: usize,
-        part: Part,
-        access: &ReadAccess,
-    ) -> Result<Option<Piece>> {
-        if self.taking.any_order && self.others.is_some() {
-            return self.begin_window(at, file, block, part, access);
+    /// True if others than the file that a scan goes through may have rows in some of a stretch.
+    fn has_others(&self, at: usize, range: &KeyRange) -> Result<bool> {
+        if self.stretches[at].others.iter().any(|file| file.overlaps(range)) {
+            return Ok(true);
         }
-        let takes_up = self.take_up(file, block, &part, access)?;
+        for memtable in &self.memtables {
+            let mut source = memtable();
+            source.seek(&range.start);
+            let run = source.next_run(range.end.as_deref())?;
+            let is_inside = |run: CellRun| {
+                range.end.as_ref().is_none_or(|end| run.block.row(run.cells.start) < &end[..])
+            };
+            if run.is_some_and(is_inside) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Begins with a part, or with a window of it; the piece, if it is read as cells.
+    fn begin_part(&mut self, part: Part, access: &ReadAccess) -> Result<Option<Piece>> {
+        if self.has_others(part.at, &part.range)? {
+            return self.begin_window(part, access);
+        }
+        let takes_up = self.take_up(&part, access)?;
         Ok((!takes_up).then_some(Piece::Cells(part.range)))
     }
 
     /// Begins with the first window of a part, and leaves the rest for later; the piece, if the window is read as cells.
-    fn begin_window(
-        &mut self,
-        at: usize,
-        file: Arc<StoreFile>,
-        block: usize,
-        part: Part,
-        access: &ReadAccess,
-    ) -> Result<Option<Piece>> {
-        let (mut window, mut peers, mut as_cells) = (part, vec![], vec![]);
-        let part_end = window.range.end.clone();
-        let cut_behind = window.cut_behind;
-        for other in &self.stretches[at].others {
+    fn begin_window(&mut self, part: Part, access: &ReadAccess) -> Result<Option<Piece>> {
+        let mut window = part.clone();
+        let before = std::mem::take(&mut self.opened);
+        let lone = self.open(&before, &part.file, part.block, access)?;
+        if let Some(lone) = lone.as_ref().filter(|_| !self.taking.any_order) {
+            let vector = lone.explained(lone.group.vector_of_row(&part.range.start))? + ORDERED_VECTORS;
+            if vector < lone.group.vectors() {
+                window.end_before(&lone.explained(lone.group.first_row_of(vector))?);
+            }
+        }
+        let (mut peers, mut as_cells) = (vec![], vec![]);
+        for other in &self.stretches[part.at].others {
             if !other.overlaps(&window.range) {
                 continue;
             }
@@ -258,18 +270,16 @@ impl LoneFiles {
             }
         }
         let range = window.range.clone();
-        if range.end != part_end {
+        if range.end != part.range.end {
             let start = range.end.clone().expect("a window that ends before its part has an end");
-            let rest = Part { range: KeyRange { start, end: part_end }, cut_before: true, cut_behind };
-            self.rest = Some((at, Arc::clone(&file), block, rest));
+            let range = KeyRange { start, end: part.range.end.clone() };
+            self.rest = Some(Part { range, cut_before: true, ..part });
         }
-        let before = std::mem::take(&mut self.opened);
-        let Some(lone) = self.open(&before, &file, block, access)? else {
-            return Ok(Some(Piece::Cells(range)));
+        let rows = match &lone {
+            Some(lone) => rows_in(&window, &lone.group, access)?,
+            None => None,
         };
-        let Some(rows) = rows_in(&file, block, &lone.group, &window, access)? else {
-            return Ok(Some(Piece::Cells(range)));
-        };
+        let Some((lone, rows)) = lone.zip(rows) else { return Ok(Some(Piece::Cells(range))) };
         let mut sides = vec![];
         if !rows.is_empty() {
             sides.push(Side::new(lone, rows));
@@ -279,7 +289,7 @@ impl LoneFiles {
                 as_cells.push(other);
                 continue;
             };
-            let bound = |row| lower_bound(&peer.group, row).map_err(|error| other.explain(error, Some(block)));
+            let bound = |row: &[u8]| peer.explained(lower_bound(&peer.group, row));
             let end = range.end.as_deref().map_or(Ok(peer.group.rows()), bound)?;
             let rows = bound(&range.start)?..end;
             if !rows.is_empty() {
@@ -294,14 +304,16 @@ impl LoneFiles {
             // There is little that could pass.
             return Ok(Some(Piece::Cells(range)));
         };
-        find_shared(&mut sides, &of_cells.rows)?;
-        let (rows, sources) = woven(&sides, of_cells, Some(&self.taking.columns));
-        self.window = rows;
-        if !sources.is_empty() {
-            let mut aside = FamilyStream::new(sources, self.rules.clone(), Purpose::Read);
+        let woven = weave(sides, of_cells, &self.taking)?;
+        let is_ranked = woven.ranks.is_some();
+        self.window.extend(woven.ranks.map(Piece::Begins));
+        self.window.extend(woven.rows.into_iter().map(Piece::Rows));
+        if !woven.sources.is_empty() {
+            let mut aside = FamilyStream::new(woven.sources, self.rules.clone(), Purpose::Read);
             aside.seek_range(&range);
-            self.aside = Some(Box::new(aside));
+            self.window.push_back(Piece::Aside(Box::new(aside)));
         }
+        self.window.extend(is_ranked.then_some(Piece::Ends));
         Ok(None)
     }
 
@@ -333,21 +345,9 @@ impl LoneFiles {
             && group.timestamps().0 >= self.rules.timestamp_min
     }
 
-    /// All that has rows in a stretch but the file that a scan goes through.
-    fn other_sources(&self, at: usize, access: &ReadAccess) -> Option<Merge<BoxedSource>> {
-        let mut sources: Vec<BoxedSource> = self.memtables.iter().map(|memtable| memtable()).collect();
-        sources.extend(file_sources(&self.stretches[at].others, access, self.seq_max));
-        (!sources.is_empty()).then(|| Merge::new(sources))
-    }
-
     /// The rows in `range` that lie in a block, in front of it if it is the first, and behind it up to the next one; `None`
     /// if that block is none of those that have rows in `range`, which is a stretch or some of it.
-    fn part(
-        &self,
-        at: usize,
-        block: Option<usize>,
-        range: &KeyRange,
-    ) -> Result<Option<(Arc<StoreFile>, usize, Part)>> {
+    fn part(&self, at: usize, block: Option<usize>, range: &KeyRange) -> Result<Option<Part>> {
         let Some(file) = self.stretches[at].lone.as_ref().filter(|file| file.overlaps(range)) else {
             return Ok(None);
         };
@@ -377,117 +377,74 @@ impl LoneFiles {
             (Some(end), None) => bounded || *end <= file.meta().last_row,
             (None, _) => false,
         };
-        let part = Part { cut_before, cut_behind, range: KeyRange { start, end } };
-        Ok(Some((Arc::clone(file), number, part)))
+        let (file, range) = (Arc::clone(file), KeyRange { start, end });
+        Ok(Some(Part { at, file, block: number, range, cut_before, cut_behind }))
     }
 
     /// Begins with a row group; false if the block must be read as cells.
-    fn take_up(
-        &mut self,
-        file: Arc<StoreFile>,
-        block: usize,
-        part: &Part,
-        access: &ReadAccess,
-    ) -> Result<bool> {
-        let range = &part.range;
-        let explain = |error| file.explain(error, Some(block));
-        let Some(group) = file.row_group(block, access)?.filter(|group| self.passes(group)) else {
+    fn take_up(&mut self, part: &Part, access: &ReadAccess) -> Result<bool> {
+        let Part { file, block, .. } = part;
+        let Some(group) = file.row_group(*block, access)?.filter(|group| self.passes(group)) else {
             return Ok(false);
         };
-        let Some(rows) = rows_in(&file, block, &group, part, access)? else { return Ok(false) };
-        let Some(others) = self.other_rows(range)? else { return Ok(false) };
-        let bound = |row: &[u8]| lower_bound(&group, row).map_err(explain);
-        let mut replaced = 0;
-        let others: VecDeque<_> = others
-            .into_iter()
-            .map(|row| {
-                let at = bound(&row)?.clamp(rows.start, rows.end);
-                let behind = bound(&point_end(&row))?.clamp(at, rows.end);
-                replaced += behind - at;
-                Ok((at..behind, row))
-            })
-            .collect::<Result<_>>()?;
-        let begins = Some(Begin { rows: rows.len() - replaced, is_mixed: !others.is_empty() });
-        let Opened { group, file, block, memory } = reopened(&file, block, &group, access)?;
-        self.group = Some(Group { group, file, block, rows, others, begins, memory });
+        let Some(rows) = rows_in(part, &group, access)? else { return Ok(false) };
+        let begins = Some(Begin { rows: rows.len(), is_mixed: false });
+        let Opened { group, file, block, memory } = reopened(file, *block, &group, access)?;
+        self.group = Some(Group { group, file, block, rows, begins, memory });
         Ok(true)
     }
 
-    /// The rows of a range that the other sources have; `None` if they are many.
-    fn other_rows(&mut self, range: &KeyRange) -> Result<Option<Vec<Bytes>>> {
-        let Some(others) = &mut self.others else { return Ok(Some(Vec::new())) };
-        let mut rows: Vec<Bytes> = Vec::new();
-        others.seek(range);
-        while let Some(stretch) = others.next()? {
-            let CellRun { block, cells } = &stretch.run;
-            let next = block.row_starts.partition_point(|&start| start as usize <= cells.start);
-            let starts = block.row_starts[next..].iter().map(|&start| start as usize);
-            for start in std::iter::once(cells.start).chain(starts.take_while(|start| *start < cells.end)) {
-                let row = block.row(start);
-                if rows.last().is_none_or(|last| *last != row) {
-                    rows.push(Bytes::copy_from_slice(row));
-                }
-                if rows.len() > OTHERS_MAX {
-                    return Ok(None);
-                }
-            }
-        }
-        Ok(Some(rows))
-    }
-
-    /// Leaves out what is left of the row group in hand, but for rows that are read as cells; how many rows.
+    /// Leaves out what is left of the row group whose rows were handed out last; how many rows.
     pub(crate) fn skip_group(&mut self) -> usize {
         if let Some(group) = &self.of_window {
-            let is_of = |rows: &mut GroupRows| Arc::ptr_eq(&rows.group, group);
+            let is_of = |piece: &mut Piece| matches!(piece, Piece::Rows(rows) if Arc::ptr_eq(&rows.group, group));
             let skipped = std::iter::from_fn(|| self.window.pop_front_if(is_of));
-            return skipped.map(|rows| rows.rows.count()).sum();
+            return skipped.map(|piece| if let Piece::Rows(rows) = piece { rows.rows.count() } else { 0 }).sum();
         }
-        let Some(Group { rows, others, .. }) = &mut self.group else { return 0 };
-        let mut left = rows.len();
-        for (replaced, _) in others {
-            left -= replaced.len();
-            *replaced = rows.end..rows.end;
-        }
+        let Some(Group { rows, .. }) = &mut self.group else { return 0 };
+        let left = rows.len();
         rows.start = rows.end;
         left
     }
 
-    /// The next rows of the window or of the row group in hand.
+    /// What comes next of the window or of the row group in hand.
     fn next_piece(&mut self) -> Option<Piece> {
-        if let Some(rows) = self.window.pop_front() {
-            self.of_window = Some(Arc::clone(&rows.group));
-            return Some(Piece::Rows(rows));
-        }
         self.of_window = None;
-        if let Some(aside) = self.aside.take() {
-            return Some(Piece::Aside(aside));
+        if let Some(piece) = self.window.pop_front() {
+            if let Piece::Rows(rows) = &piece {
+                self.of_window = Some(Arc::clone(&rows.group));
+            }
+            return Some(piece);
         }
-        let Group { group, file, block, rows, others, begins, memory } = self.group.as_mut()?;
-        if let Some((replaced, row)) = others.front().filter(|(replaced, _)| replaced.start == rows.start) {
-            rows.start = replaced.end;
-            let range = KeyRange::point(row.clone());
-            others.pop_front();
-            return Some(Piece::Cells(range));
-        }
+        let Group { group, file, block, rows, begins, memory } = self.group.as_mut()?;
         if rows.start >= rows.end {
             self.group = None;
             return None;
         }
         let vector = rows.start / VECTOR;
-        let until = others.front().map_or(rows.end, |(replaced, _)| replaced.start);
-        let end = until.min((vector + 1) * VECTOR);
+        let end = rows.end.min((vector + 1) * VECTOR);
         let of_vector = rows.start - vector * VECTOR..end - vector * VECTOR;
         rows.start = end;
-        let (group, file, _memory) = (Arc::clone(group), Arc::clone(file), Arc::clone(memory));
         Some(Piece::Rows(GroupRows {
-            group,
+            group: Arc::clone(group),
             vector,
             rows: Mask::of_range(of_vector),
+            ranks: None,
             begins: begins.take(),
-            file,
+            file: Arc::clone(file),
             block: *block,
-            _memory,
+            _memory: Arc::clone(memory),
         }))
+    }
+}
+
+impl Part {
+    /// Leaves out the rows from this one on.
+    fn end_before(&mut self, row: &[u8]) {
+        if self.range.end.as_ref().is_none_or(|end| row < &end[..]) {
+            self.range.end = Some(Bytes::copy_from_slice(row));
+            self.cut_behind = true;
+        }
     }
 }
 
@@ -518,26 +475,17 @@ fn peer_block(file: &StoreFile, window: &mut Part) -> Result<Option<usize>> {
     }
     let Some(block) = file.explained(reader.find_block(&window.range.start))? else { return Ok(None) };
     if block + 1 < file.blocks_end()? {
-        let next = file.explained(reader.block_first_row(block + 1))?;
-        if window.range.end.as_ref().is_none_or(|end| next < &end[..]) {
-            window.range.end = Some(Bytes::copy_from_slice(next));
-            window.cut_behind = true;
-        }
+        window.end_before(file.explained(reader.block_first_row(block + 1))?);
     }
     Ok(Some(block))
 }
 
 /// The rows of a group in a part of its rows; `None` if they are so few that they are found sooner among decoded cells, which the cache
 /// has or shall have.
-fn rows_in(
-    file: &StoreFile,
-    block: usize,
-    group: &ColumnarBlock,
-    part: &Part,
-    access: &ReadAccess,
-) -> Result<Option<Range<usize>>> {
+fn rows_in(part: &Part, group: &ColumnarBlock, access: &ReadAccess) -> Result<Option<Range<usize>>> {
+    let Part { file, block, range: KeyRange { start, end }, cut_before, cut_behind, .. } = part;
+    let block = *block;
     let explain = |error| file.explain(error, Some(block));
-    let Part { range: KeyRange { start, end }, cut_before, cut_behind } = part;
     // Where the range does not cut the group, its index need not be read.
     let Some(end) = end.as_ref().filter(|_| *cut_behind) else {
         let first = if *cut_before { lower_bound(group, start).map_err(explain)? } else { 0 };
@@ -566,9 +514,4 @@ fn lower_bound(group: &ColumnarBlock, row: &[u8]) -> basalt_hfile::Result<usize>
         Ordering::Less => group.lower_bound(row),
         _ => Ok(0),
     }
-}
-
-/// The least row above a row.
-fn point_end(row: &[u8]) -> Vec<u8> {
-    [row, &[0]].concat()
 }

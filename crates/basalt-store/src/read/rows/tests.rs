@@ -336,6 +336,66 @@ fn row_groups_and_cells_give_the_same_rows() {
     }
 }
 
+/// Writes V of some rows, and W with it of those that are not there yet.
+fn put_rows(database: &Database, table: TableId, schema: &TableSchema, rows: &[i32], is_new: bool) {
+    let mut out = WriteBatch::new();
+    let family = schema.empty_family.as_bytes();
+    for number in rows {
+        let mut row = out.row(table, &key(*number)).expect("the row is valid");
+        row.put(family, &schema.empty_qualifier, i64::MAX, b"x").expect("it is valid");
+        let text = format!("text {}", number % 7);
+        row.put(family, &schema.columns[0].qualifier, i64::MAX, text.as_bytes()).expect("it is valid");
+        if is_new {
+            row.put(family, &schema.columns[1].qualifier, i64::MAX, &key(*number)).expect("it is valid");
+        }
+        row.finish();
+    }
+    database.write(out, Durability::Sync).expect("memory does not fail");
+}
+
+#[test]
+fn rows_of_files_that_overlap_pass_as_columns_but_for_those_that_several_have() {
+    let (database, table, schema) = columnar(false);
+    let every = |step: usize, from: i32| (from..120_000).step_by(step).collect::<Vec<i32>>();
+    // Two files with every other row each, and a third with few rows of both.
+    for (rows, is_new) in [(every(2, 0), true), (every(2, 1), true), (every(101, 50), false)] {
+        put_rows(&database, table, &schema, &rows, is_new);
+        database.flush(None).expect("memory does not fail");
+    }
+    // A file with deletes, and a memtable with a row between and one behind all others.
+    let mut out = WriteBatch::new();
+    for number in every(997, 10) {
+        let mut row = out.row(table, &key(number)).expect("the row is valid");
+        let family = schema.empty_family.as_bytes();
+        row.delete(family, b"", i64::MAX, basalt_model::CellType::DeleteFamily).expect("it is valid");
+        row.finish();
+    }
+    database.write(out, Durability::Sync).expect("memory does not fail");
+    database.flush(None).expect("memory does not fail");
+    put_rows(&database, table, &schema, &[77, 200_000], true);
+
+    let all = || vec![KeyRange::all()];
+    let expected = by_cells(&database, table, &schema, all());
+    assert_eq!(expected.num_rows(), 120_000 - every(997, 10).len() + 1);
+    let asked = |any_order: bool, columns: &[ColumnRef]| {
+        let request = RowRequest { any_order, ..RowRequest::of_columns(columns, 1000) };
+        let schema = Arc::new(schema.clone());
+        let scan = database.snapshot().rows(table, &schema, request, all()).expect("the ranges are valid");
+        let counters = Arc::clone(scan.counters());
+        (together(scan), counters.cells.load(Relaxed))
+    };
+    for any_order in [false, true] {
+        let (found, cells) = asked(any_order, schema.declared_order());
+        let found = if any_order { in_order(&found, 0) } else { found };
+        assert_eq!(found, expected, "any order: {any_order}");
+        // Rows of the third file and of the memtable, of three cells each, and what the deletes left of theirs, which is nothing.
+        let most = 3 * (every(101, 50).len() + 2) as u64;
+        assert!(cells > 0 && cells <= most, "{cells} cells, {most} are shared, any order: {any_order}");
+    }
+    let (counted, _) = asked(false, &[]);
+    assert_eq!(counted.num_rows(), expected.num_rows());
+}
+
 #[test]
 fn a_condition_that_grows_ends_a_scan_amid_a_row_group() {
     let (database, table, schema) = columnar(false);

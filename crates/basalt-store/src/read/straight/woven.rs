@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Row groups of several files whose rows lie among each other, and among rows of memtables: for readers that take rows in any order.
+//! Row groups of several files whose rows lie among each other, and among rows of memtables.
 //!
 //! A *window* is a range of keys in which each file has rows of one row group at most. Of these only the keys are merged. A row that one
 //! side alone has passes as it is; the others, and those of memtables, are read as cells, and nothing but these.
@@ -12,8 +12,10 @@
 //!
 //! The keys of all sides but the largest are brought together in order, and each is looked for in the largest: there the keys of those vectors alone
 //! are decoded in which it may be, unless it is nearly all of them.
+//!
+//! Rows come side by side, those that are read as cells at the end. For a reader who wants them in order each has a *rank*: the place of its key among
+//! all keys of the window.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,12 +24,12 @@ use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::KeyRange;
 use bytes::Bytes;
 
-use super::{Begin, GroupRows};
+use super::{Begin, GroupRows, Taking};
 use crate::Result;
 use crate::read::cache::WorkingMemory;
 use crate::read::family::BoxedSource;
 use crate::read::file::StoreFile;
-use crate::read::source::CellSource;
+use crate::read::source::{CellSource, RunList};
 
 /// As many keys are looked for one by one in a side with so many times as many rows; more are merged with all of its own.
 const LOOKUP_FACTOR: usize = 16;
@@ -55,8 +57,22 @@ impl Opened {
         self.block == block && Arc::ptr_eq(&self.file, file)
     }
 
-    fn explained<T>(&self, result: basalt_hfile::Result<T>) -> Result<T> {
+    pub(super) fn explained<T>(&self, result: basalt_hfile::Result<T>) -> Result<T> {
         result.map_err(|error| self.file.explain(error, Some(self.block)))
+    }
+}
+
+/// The ranks of some rows of a row group.
+#[derive(Debug, Clone)]
+pub(crate) struct Ranks {
+    first_row: usize,
+    of_rows: Arc<[u32]>,
+}
+
+impl Ranks {
+    /// The rank of a row of the group.
+    pub(super) fn of(&self, row: usize) -> u32 {
+        self.of_rows[row - self.first_row]
     }
 }
 
@@ -67,13 +83,15 @@ pub(super) struct Side {
     rows: Range<usize>,
     /// For each vector with any of the rows: those that others have as well.
     shared: Vec<Mask>,
+    /// Of its rows, if they have any.
+    ranks: Vec<u32>,
 }
 
 impl Side {
     /// `rows` are not none.
     pub(super) fn new(opened: Opened, rows: Range<usize>) -> Self {
         let vectors = rows.end.div_ceil(VECTOR) - rows.start / VECTOR;
-        Self { opened, rows, shared: vec![Mask::NONE; vectors] }
+        Self { opened, rows, shared: vec![Mask::NONE; vectors], ranks: Vec::new() }
     }
 
     pub(super) fn row_count(&self) -> usize {
@@ -97,6 +115,8 @@ impl Side {
 
     /// The rows that pass as they are, vector by vector.
     fn pieces(&self) -> Vec<GroupRows> {
+        let ranks = (!self.ranks.is_empty())
+            .then(|| Ranks { first_row: self.rows.start, of_rows: self.ranks.as_slice().into() });
         let shared: usize = self.shared.iter().map(Mask::count).sum();
         let mut begins = Some(Begin { rows: self.rows.len() - shared, is_mixed: shared > 0 });
         let Opened { group, file, block, memory } = &self.opened;
@@ -108,6 +128,7 @@ impl Side {
                     group: Arc::clone(group),
                     vector,
                     rows,
+                    ranks: ranks.clone(),
                     begins: begins.take(),
                     file: Arc::clone(file),
                     block: *block,
@@ -119,14 +140,14 @@ impl Side {
     }
 
     /// The rows that others have as well, as a source of cells; `None` without any.
-    fn shared_rows(&self, columns: Option<&CellColumns>) -> Option<SharedRows> {
+    fn shared_rows(&self, columns: &CellColumns) -> Option<SharedRows> {
         let vectors = self.vectors().filter(|(_, _, shared)| !shared.is_none());
         let vectors: Vec<_> = vectors.map(|(vector, _, shared)| (vector, shared)).collect();
         if vectors.is_empty() {
             return None;
         }
-        let columns = columns.filter(|columns| self.opened.group.is_in_every_row(&columns.always));
-        let columns = columns.map(|columns| Arc::clone(&columns.qualifiers));
+        let is_safe = self.opened.group.is_in_every_row(&columns.always);
+        let columns = is_safe.then(|| Arc::clone(&columns.qualifiers));
         Some(SharedRows { opened: self.opened.clone(), vectors, columns, from: Vec::new(), next: 0 })
     }
 
@@ -164,10 +185,38 @@ struct Entry<'a> {
     place: Option<(usize, usize)>,
 }
 
-/// Finds out which rows more than one side has, or a side and `of_cells`, which are in order and each there once.
-pub(super) fn find_shared(sides: &mut [Side], of_cells: &[Bytes]) -> Result<()> {
+/// The rows of a window.
+pub(super) struct Woven {
+    /// Those that pass as they are.
+    pub(super) rows: Vec<GroupRows>,
+    /// Sources of the others, which are read as cells.
+    pub(super) sources: Vec<BoxedSource>,
+    /// Of these others, in the order of their keys; `None` if rows have no ranks: they come in any order, or are all of one side.
+    pub(super) ranks: Option<Vec<(Bytes, u32)>>,
+}
+
+/// Brings together what several sides have in a window.
+pub(super) fn weave(mut sides: Vec<Side>, of_cells: OfCells, taking: &Taking) -> Result<Woven> {
+    let is_mixed = sides.len() + usize::from(!of_cells.rows.is_empty()) > 1;
+    let mut ranks = None;
+    if is_mixed {
+        let found = find_shared(&mut sides, &of_cells.rows, !taking.any_order)?;
+        ranks = (!taking.any_order).then_some(found);
+    }
+    let rows = sides.iter().flat_map(Side::pieces).collect();
+    let runs = of_cells.runs.into_iter().filter(|runs| !runs.is_empty());
+    let runs = runs.map(|runs| Box::new(RunList::new(runs)) as BoxedSource);
+    let shared = sides.iter().filter_map(|side| side.shared_rows(&taking.columns));
+    let sources = runs.chain(shared.map(|shared| Box::new(shared) as BoxedSource)).collect();
+    Ok(Woven { rows, sources, ranks })
+}
+
+/// Finds out which rows more than one side has, or a side and `of_cells`, which are in order and each there once. If rows are to be ranked,
+/// the ranks of those that are read as cells.
+fn find_shared(sides: &mut [Side], of_cells: &[Bytes], is_ranked: bool) -> Result<Vec<(Bytes, u32)>> {
     sides.sort_by_key(Side::row_count);
-    let Some((largest, smaller)) = sides.split_last_mut() else { return Ok(()) };
+    let mut ranks = vec![];
+    let Some((largest, smaller)) = sides.split_last_mut() else { return Ok(ranks) };
     let keys = smaller.iter().map(Side::keys).collect::<Result<Vec<_>>>()?;
     let mut entries: Vec<Entry<'_>> = of_cells.iter().map(|key| Entry { key, place: None }).collect();
     for (side, keys) in keys.iter().enumerate() {
@@ -177,17 +226,35 @@ pub(super) fn find_shared(sides: &mut [Side], of_cells: &[Bytes]) -> Result<()> 
     // The stable sort finds the sides, which are in order, and merges them.
     entries.sort_by(|a, b| a.key.cmp(b.key));
     let opened = largest.opened.clone();
-    let mut search = Search::new(&opened, largest.rows.clone(), entries.len());
+    let (first, end) = (largest.rows.start, largest.rows.end);
+    let mut search = Search::new(&opened, first..end, entries.len());
+    // Keys that the largest side lacks, so far.
+    let mut between = 0;
     for same in entries.chunk_by(|a, b| a.key == b.key) {
-        let found = search.position(same[0].key)?;
-        if let Some(row) = found {
-            largest.share(row);
+        let (at, is_there) = search.lower_bound(same[0].key)?;
+        let is_shared = is_there || same.len() > 1;
+        if is_there {
+            largest.share(at);
         }
-        if found.is_some() || same.len() > 1 {
+        if is_shared {
             same.iter().filter_map(|entry| entry.place).for_each(|(side, row)| smaller[side].share(row));
         }
+        if !is_ranked {
+            continue;
+        }
+        let rank = (at - first + between) as u32;
+        largest.ranks.extend((largest.ranks.len()..at - first).map(|row| (row + between) as u32));
+        // Within a side keys ascend, and each is there once.
+        same.iter().filter_map(|entry| entry.place).for_each(|(side, _)| smaller[side].ranks.push(rank));
+        if is_shared || same[0].place.is_none() {
+            ranks.push((Bytes::copy_from_slice(same[0].key), rank));
+        }
+        between += usize::from(!is_there);
     }
-    Ok(())
+    if is_ranked {
+        largest.ranks.extend((largest.ranks.len()..end - first).map(|row| (row + between) as u32));
+    }
+    Ok(ranks)
 }
 
 /// Looks for keys that ascend among the rows of a side.
@@ -215,13 +282,15 @@ impl<'a> Search<'a> {
         Ok(&self.vector.as_ref().expect("set above").1)
     }
 
-    fn position(&mut self, key: &[u8]) -> Result<Option<usize>> {
+    /// The first row that is not below the key, and whether it is the key's.
+    fn lower_bound(&mut self, key: &[u8]) -> Result<(usize, bool)> {
         let opened = self.opened;
         if !self.is_merged {
             let vector = opened.explained(opened.group.vector_of_row(key))?;
-            let found = self.keys_of(vector)?.position(key);
-            let found = opened.explained(found)?.map(|row| vector * VECTOR + row);
-            return Ok(found.filter(|row| self.rows.contains(row)));
+            let keys = self.keys_of(vector)?;
+            let (at, is_there) = opened.explained(keys.lower_bound_of(key))?;
+            let row = (vector * VECTOR + at).clamp(self.rows.start, self.rows.end);
+            return Ok((row, is_there));
         }
         while self.next < self.rows.end {
             if self.key.is_empty() {
@@ -231,12 +300,12 @@ impl<'a> Search<'a> {
                 self.key = own;
             }
             if self.key.as_slice() >= key {
-                return Ok((self.key == key).then_some(self.next));
+                return Ok((self.next, self.key == key));
             }
             self.key.clear();
             self.next += 1;
         }
-        Ok(None)
+        Ok((self.rows.end, false))
     }
 }
 
@@ -287,19 +356,6 @@ impl OfCells {
         rows.dedup();
         Ok(Some(Self { rows, runs: all_runs }))
     }
-}
-
-/// The rows of a window: those that pass as they are, and the sources of those that are read as cells.
-pub(super) fn woven(
-    sides: &[Side],
-    of_cells: OfCells,
-    columns: Option<&CellColumns>,
-) -> (VecDeque<GroupRows>, Vec<BoxedSource>) {
-    let pieces = sides.iter().flat_map(Side::pieces).collect();
-    let runs = of_cells.runs.into_iter().filter(|runs| !runs.is_empty());
-    let runs = runs.map(|runs| Box::new(crate::read::source::RunList::new(runs)) as BoxedSource);
-    let shared = sides.iter().filter_map(|side| side.shared_rows(columns));
-    (pieces, runs.chain(shared.map(|shared| Box::new(shared) as BoxedSource)).collect())
 }
 
 /// Some rows of a row group as a source of cells, a vector at a time.
