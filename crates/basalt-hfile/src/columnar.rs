@@ -65,7 +65,7 @@ mod vectors;
 mod whole;
 
 pub use batch::ColumnBatch;
-pub use block::{ColumnarBlock, IntegerSource, SectionFacts, SectionShelf};
+pub use block::{ColumnarBlock, NumberRange, SectionFacts, SectionShelf, ValueSource};
 pub use bound::{Bound, Bounds, TextBound};
 pub use form::Form;
 pub use mask::Mask;

@@ -11,6 +11,7 @@ use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{SqlType, TableName, TableSchema};
+use basalt_store::read::CellColumns;
 use basalt_store::{Database, Snapshot};
 use bytes::Bytes;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -66,10 +67,13 @@ fn by_key(
     keys: &[Bytes],
 ) -> Result<RecordBatch, SqlError> {
     let mut decoder = RowDecoder::of_columns(schema, columns);
+    let columns = CellColumns::new(schema, columns.iter().copied());
     match keys {
-        [key] => snapshot.get_row(relation.id, key)?.iter().try_for_each(|run| decoder.push(run))?,
+        [key] => {
+            snapshot.get_row_of(relation.id, key, &columns)?.iter().try_for_each(|run| decoder.push(run))?
+        }
         keys => {
-            let rows = snapshot.get_rows(relation.id, keys)?;
+            let rows = snapshot.get_rows_of(relation.id, keys, &columns)?;
             rows.iter().flatten().try_for_each(|run| decoder.push(run))?;
         }
     }

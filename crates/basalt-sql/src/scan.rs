@@ -59,7 +59,7 @@ use crate::rules::is_subquery;
 pub(crate) use backwards::LastRowsFirst;
 use choose::{Chosen, Wish};
 pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan};
-pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share};
+pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share_of_all};
 use filter::Filter;
 pub(crate) use join_keys::{IntegerSemiJoin, JoinKeysInScan};
 pub(crate) use known_rows::CountsKnown;

@@ -63,7 +63,12 @@ fn best(runs: usize, mut run: impl FnMut() -> u64) -> Duration {
 
 fn access(cache_bytes: u64) -> ReadAccess {
     let (cache, counters) = (Arc::new(BlockCache::new(cache_bytes)), Arc::new(ReadCounters::default()));
-    ReadAccess { cache, keep: if cache_bytes > 0 { Keep::Decoded } else { Keep::Nothing }, counters }
+    ReadAccess {
+        cache,
+        keep: if cache_bytes > 0 { Keep::Decoded } else { Keep::Nothing },
+        columns: None,
+        counters,
+    }
 }
 
 fn input(file: &Arc<StoreFile>) -> FamilyInput {

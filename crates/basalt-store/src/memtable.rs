@@ -28,7 +28,7 @@ pub(crate) use run::{SortedRun, detached};
 
 /// Memory that an entry takes beside its bytes, at most: twice its own size, as a chunk may be half empty, and the count of references of
 /// a batch that has no other row.
-const ENTRY_OVERHEAD: u64 = 2 * 48 + 32;
+const ENTRY_OVERHEAD: u64 = 2 * 56 + 32;
 
 /// See the module.
 #[derive(Debug)]

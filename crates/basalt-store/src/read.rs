@@ -38,6 +38,7 @@
 
 mod apart;
 mod cache;
+mod cell_columns;
 mod family;
 mod family_scan;
 mod file;
@@ -68,6 +69,7 @@ pub use apart::RowsApart;
 pub(crate) use apart::{NextRanges, can_be_apart};
 pub(crate) use cache::WorkingMemory;
 pub use cache::{BlockCache, CacheStats};
+pub use cell_columns::CellColumns;
 pub use family::{BoxedSource, FamilyInput, SourceMaker};
 pub(crate) use family::{FamilyStream, file_sources};
 pub(crate) use family_scan::Limits;

@@ -10,8 +10,8 @@ use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName
 use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::read::{
-    CellScan, Keep, KnownValues, NextRanges, Row, RowBatches, RowRequest, RowScan, Rows, RowsApart, Segment,
-    can_be_apart, families_of,
+    CellColumns, CellScan, Keep, KnownValues, NextRanges, Row, RowBatches, RowRequest, RowScan, Rows,
+    RowsApart, Segment, can_be_apart, families_of,
 };
 use crate::version::Version;
 
@@ -217,16 +217,40 @@ impl Snapshot {
 
     /// The visible cells of one row, in key order; none if there is no such row.
     pub fn get_row(&self, table: TableId, row: &[u8]) -> Result<Vec<CellRun>> {
-        read::row(&self.shared, &self.version, table, row, self.seq)
+        read::row(&self.shared, &self.version, table, row, None, self.seq)
+    }
+
+    /// At least the cells of some of the row's columns: of others none is read, where that saves anything.
+    pub fn get_row_of(&self, table: TableId, row: &[u8], columns: &CellColumns) -> Result<Vec<CellRun>> {
+        read::row(&self.shared, &self.version, table, row, Some(columns.clone()), self.seq)
     }
 
     /// The same of several rows, which ascend and are each named once: less time than to ask for one after the other.
     pub fn get_rows(&self, table: TableId, rows: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<CellRun>>> {
+        self.look_up(table, rows, None)
+    }
+
+    /// What [`Self::get_rows`] gives of some columns, as [`Self::get_row_of`] does.
+    pub fn get_rows_of(
+        &self,
+        table: TableId,
+        rows: &[impl AsRef<[u8]>],
+        columns: &CellColumns,
+    ) -> Result<Vec<Vec<CellRun>>> {
+        self.look_up(table, rows, Some(columns.clone()))
+    }
+
+    fn look_up(
+        &self,
+        table: TableId,
+        rows: &[impl AsRef<[u8]>],
+        columns: Option<CellColumns>,
+    ) -> Result<Vec<Vec<CellRun>>> {
         let rows: Vec<&[u8]> = rows.iter().map(AsRef::as_ref).collect();
         if !rows.is_sorted_by(|a, b| a < b) {
             return Err(Error::Invalid("the rows of a lookup must ascend and must not repeat".into()));
         }
-        read::rows(&self.shared, &self.version, table, &rows, self.seq)
+        read::rows(&self.shared, &self.version, table, &rows, columns, self.seq)
     }
 
     /// Cuts `ranges` (sorted, disjoint) into about `wanted` parts of about equal bytes, for parallel scans.

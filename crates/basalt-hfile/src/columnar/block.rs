@@ -10,12 +10,12 @@ use basalt_model::Seq;
 use bytes::Bytes;
 
 use super::VECTOR;
-use super::bound::{Bound, Bounds};
 use super::form::Form;
 use super::head::{ColumnHead, Head, Kind, head_len};
 use super::place::{Seal, Source};
 use super::section::Section;
 use super::strings::Strings;
+use super::vectors::Stored;
 use crate::block::HEADER_LEN;
 use crate::compression::Compression;
 use crate::encoding::DecodeContext;
@@ -63,13 +63,24 @@ pub struct SectionFacts {
     pub bytes: u32,
 }
 
-/// Where integers are.
+/// Where values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IntegerSource<'a> {
+pub enum ValueSource<'a> {
     /// In this part of the row key.
     KeyPart(usize),
     /// In the column of this qualifier.
     Column(&'a [u8]),
+}
+
+/// The least and the greatest of numbers as they are counted: moments in milliseconds since 1970, all others as they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NumberRange {
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// All of them are integers.
+    pub whole: bool,
 }
 
 impl ColumnarBlock {
@@ -169,23 +180,20 @@ impl ColumnarBlock {
         self.head.columns.binary_search_by(|column| column.qualifier.as_slice().cmp(qualifier)).ok()
     }
 
-    /// The least and the greatest of the integers that each key part holds, and each column by its qualifier; what holds
-    /// something else is left out. Answered by the head.
-    pub fn integers(&self) -> impl Iterator<Item = (IntegerSource<'_>, (i64, i64))> {
-        let parts = self.key_parts().iter().enumerate();
-        let parts = parts.map(|(at, part)| (IntegerSource::KeyPart(at), part.form, Kind::KeyValues, at));
+    /// Of each key part, and of each column by its qualifier: how many rows have a value, and between which numbers they lie, if they are
+    /// numbers. For plain blocks; answered by the head.
+    pub fn known_values(&self) -> impl Iterator<Item = (ValueSource<'_>, usize, Option<NumberRange>)> {
+        let parts = (0..self.key_parts().len()).map(|at| (ValueSource::KeyPart(at), Stored::Part(at)));
         let columns = self.head.columns.iter().enumerate();
-        let columns = columns
-            .map(|(at, column)| (IntegerSource::Column(&column.qualifier), column.form, Kind::Values, at));
-        parts.chain(columns).filter_map(|(source, form, kind, at)| {
-            let entry = self.head.entry(kind, at as u16)?;
-            match (form, entry.bounds) {
-                (
-                    Form::Signed(_) | Form::Unsigned(_),
-                    Bounds { min: Bound::Int(min), max: Bound::Int(max) },
-                ) => Some((source, (min, max))),
-                _ => None,
-            }
+        let columns =
+            columns.map(|(at, column)| (ValueSource::Column(&column.qualifier), Stored::Column(at)));
+        parts.chain(columns).map(|(source, stored)| {
+            let (facts, form) = (self.facts_of(stored), self.form_of(stored));
+            let range = facts.extremes().and_then(|(min, max)| {
+                let (min, max) = (form.as_number(min)?, form.as_number(max)?);
+                Some(NumberRange { min, max, whole: matches!(form, Form::Signed(_) | Form::Unsigned(_)) })
+            });
+            (source, facts.values, range)
         })
     }
 

@@ -163,12 +163,7 @@ impl ColumnarBlock {
     }
 
     /// The cells of some rows of a vector; with `columns` as of [`Self::decode_row`].
-    pub fn decode_rows(
-        &self,
-        vector: usize,
-        rows: &Mask,
-        columns: Option<&[Vec<u8>]>,
-    ) -> Result<CellBlock> {
+    pub fn decode_rows(&self, vector: usize, rows: &Mask, columns: Option<&[Vec<u8>]>) -> Result<CellBlock> {
         let mut cells = CellsBuilder::default();
         cells.add(self, vector, &RowsWanted::Some(rows), columns)?;
         Ok(cells.finish())

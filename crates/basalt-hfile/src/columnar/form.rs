@@ -99,6 +99,19 @@ impl Form {
         })
     }
 
+    /// The number that an integer stands for, moments in milliseconds, as far as a float can say it; `None` if it is none.
+    pub(super) fn as_number(self, value: i64) -> Option<f64> {
+        Some(match self {
+            Self::Bytes => return None,
+            Self::Unsigned(_) | Self::Signed(_) => value as f64,
+            Self::Float(4) | Self::RawFloat(4) => f64::from(float_32(value as u32)),
+            Self::Float(_) | Self::RawFloat(_) => float_64(value as u64),
+            Self::Decimal(scale) => value as f64 / 10f64.powi(i32::from(scale)),
+            Self::Timestamp | Self::UnsignedTimestamp => value as f64 / 1e6,
+        })
+        .filter(|number| number.is_finite())
+    }
+
     /// What the integers stand for.
     pub(super) fn nature(self) -> Nature {
         match self {

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use datafusion::common::Column;
 use datafusion::datasource::source_as_provider;
-use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator, Projection, TableScan,
 };
 
-use crate::scan::{BasaltTable, COMPARED, EQUAL, ValueFacts, share};
+use crate::scan::{BasaltTable, COMPARED, EQUAL, ValueFacts, share_of_all};
 
 /// Share of the rows that are left by a join that only asks whether there is a partner.
 const PARTNER: f64 = 0.5;
@@ -71,8 +70,16 @@ impl Estimate {
 
     /// What conditions leave.
     fn filtered<'a>(self, conditions: impl IntoIterator<Item = &'a Expr>) -> Self {
-        let parts = conditions.into_iter().flat_map(split_conjunction);
-        let share: f64 = parts.map(|part| self.share(part)).product();
+        let facts = |column: &Column| {
+            let known = self.facts.iter().find(|(of, _)| of == column).map(|(_, facts)| *facts);
+            match self.distinct(column) {
+                Some(values) => {
+                    Some(ValueFacts { values: Some(values), ..known.unwrap_or(ValueFacts::UNKNOWN) })
+                }
+                None => known,
+            }
+        };
+        let share = share_of_all(conditions, &facts);
         Self { rows: (self.rows * share).max(1.0), ..self }
     }
 
@@ -82,17 +89,6 @@ impl Estimate {
             return Some(self.all_rows);
         }
         self.facts.iter().find(|(of, _)| of == column)?.1.values
-    }
-
-    fn share(&self, condition: &Expr) -> f64 {
-        let unknown = ValueFacts { values: None, bounds: None };
-        share(condition, &|column: &Column| {
-            let known = self.facts.iter().find(|(of, _)| of == column).map(|(_, facts)| *facts);
-            match self.distinct(column) {
-                Some(values) => Some(ValueFacts { values: Some(values), ..known.unwrap_or(unknown) }),
-                None => known,
-            }
-        })
     }
 }
 

@@ -38,7 +38,7 @@ use futures::stream;
 
 use super::aligned;
 use super::deal::{Deal, Work};
-use super::facts::{TableFacts, share};
+use super::facts::{TableFacts, share_of_all};
 use super::filter::Filter;
 use super::partition::{self, Partition};
 use super::reader::{Counters, Part, Reader, Rows, let_others_run};
@@ -307,8 +307,8 @@ impl BasaltScan {
                 let facts = |column: &datafusion::common::Column| {
                     self.spec.facts.of(schema.find(None, &column.name).ok()?)
                 };
-                let shares = self.spec.conditions.iter().map(|condition| share(condition, &facts));
-                (self.spec.rows_estimate as f64 * shares.product::<f64>()).ceil() as usize
+                let share = share_of_all(&self.spec.conditions, &facts);
+                (self.spec.rows_estimate as f64 * share).ceil() as usize
             }
         };
         let rows = rows.saturating_sub(self.spec.skip);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use basalt_hfile::typed::{RowDecoder, Totals, Wanted};
-use basalt_store::read::{ReadCounters, RowBatch, RowBatches, RowRequest};
+use basalt_store::read::{CellColumns, ReadCounters, RowBatch, RowBatches, RowRequest};
 use bytes::Bytes;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::Result;
@@ -216,9 +216,11 @@ impl Reader {
 pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
     let more = spec.filter.as_ref().map(|filter| filter.more.as_slice()).unwrap_or_default();
     let columns = [&spec.columns, more].concat();
-    let mut decoder = RowDecoder::of_columns(table_schema(&spec.descriptor), &columns);
+    let schema = table_schema(&spec.descriptor);
+    let mut decoder = RowDecoder::of_columns(schema, &columns);
+    let columns = CellColumns::new(schema, columns);
     for key in keys {
-        for run in spec.snapshot.get_row(spec.id, key)? {
+        for run in spec.snapshot.get_row_of(spec.id, key, &columns)? {
             decoder.push(&run)?;
         }
     }

@@ -227,13 +227,13 @@ impl Shared {
 /// The visible cells of each row, in the order in which they are named.
 fn current_rows(view: &View<'_>, table: TableId, rows: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<CellRun>>> {
     if let [row] = rows {
-        return Ok(vec![read::row(view.shared, view.version, table, row.as_ref(), view.seq)?]);
+        return Ok(vec![read::row(view.shared, view.version, table, row.as_ref(), None, view.seq)?]);
     }
     let rows: Vec<&[u8]> = rows.iter().map(AsRef::as_ref).collect();
     let mut order = order_of(&rows);
     order.dedup_by(|next, before| rows[*next] == rows[*before]);
     let distinct: Vec<&[u8]> = order.into_iter().map(|at| rows[at]).collect();
-    let found = read::rows(view.shared, view.version, table, &distinct, view.seq)?;
+    let found = read::rows(view.shared, view.version, table, &distinct, None, view.seq)?;
     let cells = |row: &&[u8]| found[distinct.partition_point(|known| known < row)].clone();
     Ok(rows.iter().map(cells).collect())
 }

@@ -96,13 +96,13 @@ fn follow_table(
     check_cells(&table.descriptor, &mutations, timestamp)?;
     let changes: Vec<_> = mutations.chunk_by(|a, b| a.row() == b.row()).collect();
     let rows: Vec<&[u8]> = changes.iter().map(|changes| changes[0].row()).collect();
-    let before = read::rows(view.shared, view.version, table.id, &rows, view.seq)?;
+    let before = read::rows(view.shared, view.version, table.id, &rows, None, view.seq)?;
     let mut overlay: Option<Overlay> = None;
     let mut after = Afterwards::default();
     for ((row, changes), old) in rows.iter().zip(&changes).zip(&before) {
         if !after.push_plain(old, changes, timestamp) {
             let overlay = overlay.get_or_insert_with(|| Overlay::new(view, batch));
-            after.push(read::row(view.shared, &overlay.version, table.id, row, overlay.seq)?);
+            after.push(read::row(view.shared, &overlay.version, table.id, row, None, overlay.seq)?);
         }
     }
     let after = after.finish();

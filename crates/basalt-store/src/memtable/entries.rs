@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A run of new entries finds its chunk once and goes into it as far as it belongs there: rows that come in order are appended to the
-//! last chunk, which is then full and not half empty as a tree's nodes would be. An entry takes 48 bytes, its bytes stay where
+//! last chunk, which is then full and not half empty as a tree's nodes would be. An entry takes 56 bytes, its bytes stay where
 //! its batch has them.
 
 use std::cmp::Ordering;
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use basalt_model::{RowMutation, Seq};
 
 /// Entries of a chunk, at most: moving half of them aside for a new one costs about as much as finding the place.
-const CHUNK_MAX: usize = 256;
+const CHUNK_MAX: usize = 128;
 /// Entries of a chunk that is made because others are full: room for those that come in between.
 const CHUNK_FILLED: usize = CHUNK_MAX / 4 * 3;
 /// Bytes at the front of all rows that are left out of the heads, at most: with each that is not shared any more all heads are made anew.
@@ -26,33 +26,39 @@ const SAME_PLACE: &str = "two mutations of one row share a sequence number";
 /// A row's mutation and its commit.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// See [`head`].
-    head: u64,
+    head: Head,
     pub(super) seq: Seq,
     pub(super) mutation: RowMutation,
 }
 
-const _: () = assert!(size_of::<Entry>() == 48, "the overhead of an entry rests on it");
+const _: () = assert!(size_of::<Entry>() == 56, "the overhead of an entry rests on it");
 
 /// Where an entry belongs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
-    head: u64,
+    head: Head,
     row: &'a [u8],
     seq: Seq,
 }
 
-/// The first bytes of a row behind those that all rows share, filled up with zeros, as a number: most comparisons end here, without a look
-/// at the row, which lies somewhere else.
-fn head(row: &[u8], shared: usize) -> u64 {
-    let rest = &row[shared..];
-    match rest.first_chunk() {
-        Some(first) => u64::from_be_bytes(*first),
-        None => {
-            let mut head = [0; 8];
-            head[..rest.len()].copy_from_slice(rest);
-            u64::from_be_bytes(head)
+/// The first bytes of a row behind those that all rows share, filled up with zeros, as a number in two halves: most comparisons end here, without
+/// a look at the row, which lies somewhere else. Of a row of an index they have the value and most of the key, mostly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Head(u64, u64);
+
+impl Head {
+    const LEAST: Self = Self(0, 0);
+    const GREATEST: Self = Self(u64::MAX, u64::MAX);
+
+    fn of(row: &[u8], shared: usize) -> Self {
+        let rest = &row[shared..];
+        let mut bytes = [0; 16];
+        match rest.first_chunk() {
+            Some(first) => bytes = *first,
+            None => bytes[..rest.len()].copy_from_slice(rest),
         }
+        let head = u128::from_be_bytes(bytes);
+        Self((head >> 64) as u64, head as u64)
     }
 }
 
@@ -63,7 +69,7 @@ fn shared_len(a: &[u8], b: &[u8]) -> usize {
 
 impl Entry {
     pub(super) fn new(seq: Seq, mutation: RowMutation) -> Self {
-        Self { head: head(mutation.borrow().row(), 0), seq, mutation }
+        Self { head: Head::of(mutation.borrow().row(), 0), seq, mutation }
     }
 
     pub(super) fn row(&self) -> &[u8] {
@@ -115,7 +121,7 @@ fn align(entries: &mut [Entry]) {
 }
 
 fn set_heads(entries: &mut [Entry], shared: usize) {
-    entries.iter_mut().for_each(|entry| entry.head = head(entry.row(), shared));
+    entries.iter_mut().for_each(|entry| entry.head = Head::of(entry.row(), shared));
 }
 
 fn in_order(entries: &[Entry]) -> bool {
@@ -134,7 +140,7 @@ pub(super) struct Entries {
 #[derive(Debug)]
 struct Chunk {
     /// The head of the first entry.
-    head: u64,
+    head: Head,
     entries: Vec<Entry>,
 }
 
@@ -187,9 +193,13 @@ impl Entries {
             self.chunks = pieces(new, CHUNK_MAX);
             return;
         }
-        let mut rest = new.into_iter();
+        let (mut rest, mut last) = (new.into_iter(), None);
         while let Some(first) = rest.as_slice().first() {
-            let at = self.chunk_of(&first.place());
+            let at = match last {
+                None => self.chunk_of(&first.place()),
+                Some(last) => self.chunk_from(last, &first.place()),
+            };
+            last = Some(at);
             let count = match self.chunks.get(at + 1) {
                 None => rest.len(),
                 Some(next) => {
@@ -197,7 +207,9 @@ impl Entries {
                     rest.as_slice().iter().take_while(belongs).count()
                 }
             };
-            if self.chunks[at].ends_before(&first.place()) {
+            // The end of a chunk amid others is not looked at for the sake of a few.
+            let may_follow = count > FEW || at + 1 == self.chunks.len();
+            if may_follow && self.chunks[at].ends_before(&first.place()) {
                 self.append(at, rest.by_ref().take(count));
             } else if count <= FEW {
                 self.add(at, rest.next().expect("it has a first"));
@@ -227,10 +239,10 @@ impl Entries {
     /// Where entries of the row with this number belong.
     pub(super) fn place<'a>(&self, row: &'a [u8], seq: Seq) -> Place<'a> {
         let head = match row.strip_prefix(&self.shared[..]) {
-            Some(_) => head(row, self.shared.len()),
+            Some(_) => Head::of(row, self.shared.len()),
             // Before or behind all that are there.
-            None if row < &self.shared[..] => 0,
-            None => u64::MAX,
+            None if row < &self.shared[..] => Head::LEAST,
+            None => Head::GREATEST,
         };
         Place { head, row, seq }
     }
@@ -245,6 +257,19 @@ impl Entries {
         self.chunks.partition_point(|chunk| !chunk.begins_behind(place)).saturating_sub(1)
     }
 
+    /// The same from a chunk on that does not begin behind the place: it is near, where places come in order.
+    fn chunk_from(&self, from: usize, place: &Place<'_>) -> usize {
+        let (mut low, mut step) = (from, 1);
+        while let Some(chunk) = self.chunks.get(low + step)
+            && !chunk.begins_behind(place)
+        {
+            low += step;
+            step *= 2;
+        }
+        let behind = &self.chunks[low + 1..(low + step).min(self.chunks.len())];
+        low + behind.partition_point(|chunk| !chunk.begins_behind(place))
+    }
+
     /// Adds entries that belong between two chunks.
     fn append(&mut self, at: usize, mut new: impl ExactSizeIterator<Item = Entry>) {
         let chunk = &mut self.chunks[at];
@@ -256,7 +281,7 @@ impl Entries {
         }
     }
 
-    /// Adds an entry that belongs before the last one of a chunk.
+    /// Adds an entry that belongs into a chunk.
     fn add(&mut self, mut at: usize, entry: Entry) {
         if self.chunks[at].entries.len() == CHUNK_MAX {
             let behind = Chunk::new(self.chunks[at].entries.split_off(CHUNK_MAX / 2));

@@ -18,6 +18,7 @@ use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use super::cache::{BlockCache, BlockOwner};
+use super::cell_columns::CellColumns;
 use super::handle::FileHandle;
 use super::known_values::KnownValues;
 use super::source::CellSource;
@@ -308,6 +309,8 @@ pub struct ReadAccess {
     pub cache: Arc<BlockCache>,
     /// What of it goes into the cache.
     pub keep: Keep,
+    /// What is wanted of a row that is looked up; all, without it.
+    pub columns: Option<CellColumns>,
     /// Counted up while reading.
     pub counters: Arc<ReadCounters>,
 }

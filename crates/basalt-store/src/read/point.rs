@@ -256,7 +256,10 @@ impl StoreFile {
         group: &ColumnarBlock,
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
-        let block = group.decode_row(row, None).map_err(|error| self.explain(error, Some(index)))?;
+        let columns = access.columns.as_ref().and_then(|columns| columns.of_group(group));
+        let block = group
+            .decode_row(row, columns.map(|columns| &columns[..]))
+            .map_err(|error| self.explain(error, Some(index)))?;
         access.counters.blocks_read.fetch_add(1, Relaxed);
         Ok(Arc::new(block))
     }

@@ -23,9 +23,10 @@ use basalt_model::{ColumnRef, TableSchema};
 use bytes::Bytes;
 
 use self::ranked::Ranked;
+use super::cell_columns::CellColumns;
 use super::file::ReadCounters;
 use super::scan::{CellScan, Chunk};
-use super::straight::{CellColumns, GroupRows, Taking};
+use super::straight::{GroupRows, Taking};
 use crate::{Error, Result};
 
 /// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
@@ -84,16 +85,7 @@ impl RowRequest {
     }
 
     fn taking(&self, schema: &TableSchema) -> Taking {
-        let qualifier = |column| match column {
-            ColumnRef::Key(_) => None,
-            ColumnRef::Column(at) => Some(schema.columns[at].qualifier.clone()),
-        };
-        let mut qualifiers: Vec<Vec<u8>> = self.all_columns().into_iter().filter_map(qualifier).collect();
-        qualifiers.push(schema.empty_qualifier.clone());
-        qualifiers.sort_unstable();
-        qualifiers.dedup();
-        let columns =
-            CellColumns { qualifiers: qualifiers.into(), always: schema.empty_qualifier.clone() };
+        let columns = CellColumns::new(schema, self.all_columns());
         let has_order = !self.any_order && !self.columns.is_empty();
         Taking { any_order: !has_order && self.skip == 0, columns }
     }

@@ -32,9 +32,9 @@ use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
-pub(crate) use self::woven::CellColumns;
 use self::woven::{OfCells, Opened, Ranks, Side, weave};
 use super::cache::WorkingMemory;
+use super::cell_columns::CellColumns;
 use super::family::{BoxedSource, FamilyInput, FamilyStream, SourceMaker, file_sources};
 use super::file::{Keep, ReadAccess, StoreFile};
 use super::resolve::{Purpose, Rules};
@@ -229,9 +229,8 @@ impl LoneFiles {
             let mut source = memtable();
             source.seek(&range.start);
             let run = source.next_run(range.end.as_deref())?;
-            let is_inside = |run: CellRun| {
-                range.end.as_ref().is_none_or(|end| run.block.row(run.cells.start) < &end[..])
-            };
+            let is_inside =
+                |run: CellRun| range.end.as_ref().is_none_or(|end| run.block.row(run.cells.start) < &end[..]);
             if run.is_some_and(is_inside) {
                 return Ok(true);
             }
@@ -250,6 +249,14 @@ impl LoneFiles {
 
     /// Begins with the first window of a part, and leaves the rest for later; the piece, if the window is read as cells.
     fn begin_window(&mut self, part: Part, access: &ReadAccess) -> Result<Option<Piece>> {
+        let head = part.file.row_group(part.block, access)?.filter(|group| self.passes(group));
+        let rows = match &head {
+            Some(head) => rows_in(&part, head, access)?,
+            None => None,
+        };
+        if rows.is_none() {
+            return Ok(Some(Piece::Cells(part.range)));
+        }
         let mut window = part.clone();
         let before = std::mem::take(&mut self.opened);
         let lone = self.open(&before, &part.file, part.block, access)?;
@@ -397,9 +404,12 @@ impl LoneFiles {
     /// Leaves out what is left of the row group whose rows were handed out last; how many rows.
     pub(crate) fn skip_group(&mut self) -> usize {
         if let Some(group) = &self.of_window {
-            let is_of = |piece: &mut Piece| matches!(piece, Piece::Rows(rows) if Arc::ptr_eq(&rows.group, group));
+            let is_of =
+                |piece: &mut Piece| matches!(piece, Piece::Rows(rows) if Arc::ptr_eq(&rows.group, group));
             let skipped = std::iter::from_fn(|| self.window.pop_front_if(is_of));
-            return skipped.map(|piece| if let Piece::Rows(rows) = piece { rows.rows.count() } else { 0 }).sum();
+            return skipped
+                .map(|piece| if let Piece::Rows(rows) = piece { rows.rows.count() } else { 0 })
+                .sum();
         }
         let Some(Group { rows, .. }) = &mut self.group else { return 0 };
         let left = rows.len();

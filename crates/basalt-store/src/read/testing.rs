@@ -171,5 +171,5 @@ pub(crate) fn encoded_file(env: &Env, id: u64, cells: &[Cell], encoding: Encodin
 /// Access through a cache of some blocks.
 pub(crate) fn access() -> ReadAccess {
     let counters = Arc::new(ReadCounters::default());
-    ReadAccess { cache: Arc::new(BlockCache::new(1 << 20)), keep: Keep::Decoded, counters }
+    ReadAccess { cache: Arc::new(BlockCache::new(1 << 20)), keep: Keep::Decoded, columns: None, counters }
 }

@@ -12,8 +12,8 @@ use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::memtable::{Memtable, MemtableCursor};
 use crate::read::{
-    self, Boundary, CellScan, FamilyInput, Keep, ReadAccess, ReadCounters, RegionInput, RowsInput, Rules,
-    Segment, SourceMaker,
+    self, Boundary, CellColumns, CellScan, FamilyInput, Keep, ReadAccess, ReadCounters, RegionInput,
+    RowsInput, Rules, Segment, SourceMaker,
 };
 use crate::version::{RegionVersion, TableVersion, Version};
 
@@ -21,7 +21,8 @@ use crate::version::{RegionVersion, TableVersion, Version};
 const SAMPLES_PER_SEGMENT: usize = 16;
 
 pub(crate) fn access(shared: &Shared, keep: Keep) -> ReadAccess {
-    ReadAccess { cache: Arc::clone(&shared.cache), keep, counters: Arc::new(ReadCounters::default()) }
+    let (cache, counters) = (Arc::clone(&shared.cache), Arc::new(ReadCounters::default()));
+    ReadAccess { cache, keep, columns: None, counters }
 }
 
 pub(crate) fn scan(
@@ -51,6 +52,7 @@ pub(crate) fn row(
     version: &Version,
     table: TableId,
     row: &[u8],
+    columns: Option<CellColumns>,
     seq: Seq,
 ) -> Result<Vec<CellRun>> {
     let table = version.enabled_table(table)?;
@@ -58,8 +60,8 @@ pub(crate) fn row(
     let now_ms = shared.env.now_ms();
     let input = |family: &FamilyDescriptor| family_input(region, family, reading(family, 1, now_ms), seq);
     let families: Vec<_> = table.descriptor.families.iter().collect();
-    let keep = keep_of(&families, Keep::Decoded);
-    read::get_row(families.into_iter().map(input).collect(), row, &access(shared, keep), seq)
+    let access = ReadAccess { columns, ..access(shared, keep_of(&families, Keep::Decoded)) };
+    read::get_row(families.into_iter().map(input).collect(), row, &access, seq)
 }
 
 /// What [`row`] gives, for several rows, which ascend: a fraction of the time where most of them are in memory, or nowhere.
@@ -68,12 +70,13 @@ pub(crate) fn rows(
     version: &Version,
     table: TableId,
     rows: &[&[u8]],
+    columns: Option<CellColumns>,
     seq: Seq,
 ) -> Result<Vec<Vec<CellRun>>> {
     let table = version.enabled_table(table)?;
     let now_ms = shared.env.now_ms();
     let families: Vec<_> = table.descriptor.families.iter().collect();
-    let access = access(shared, keep_of(&families, Keep::Decoded));
+    let access = ReadAccess { columns, ..access(shared, keep_of(&families, Keep::Decoded)) };
     let mut out = vec![Vec::new(); rows.len()];
     let mut done = 0;
     while let Some(first) = rows.get(done) {

@@ -35,7 +35,7 @@ fn check(entries: &Entries, known: &Known) {
         assert_eq!(chunk.head, chunk.entries[0].head);
         for entry in &chunk.entries {
             assert!(entry.row().starts_with(&entries.shared));
-            assert_eq!(entry.head, head(entry.row(), entries.shared.len()));
+            assert_eq!(entry.head, Head::of(entry.row(), entries.shared.len()));
         }
     }
 }

@@ -397,6 +397,30 @@ fn rows_of_files_that_overlap_pass_as_columns_but_for_those_that_several_have() 
 }
 
 #[test]
+fn a_lookup_reads_no_columns_but_those_that_are_wanted() {
+    let (database, table, schema) = columnar(false);
+    put_rows(&database, table, &schema, &(0..5000).collect::<Vec<i32>>(), true);
+    database.flush(None).expect("memory does not fail");
+    put_rows(&database, table, &schema, &[17], false);
+    let columns = CellColumns::new(&schema, [schema.find(None, "W").expect("it is there")]);
+    let qualifiers = |runs: Vec<CellRun>| -> Vec<Vec<u8>> {
+        let cells = runs.iter().flat_map(|run| run.cells.clone().map(|at| run.block.cell(at)));
+        cells.map(|cell| cell.qualifier.to_vec()).collect()
+    };
+    let (empty, v, w) = (&schema.empty_qualifier, &schema.columns[0].qualifier, &schema.columns[1].qualifier);
+    let snapshot = database.snapshot();
+    let found = snapshot.get_row_of(table, &key(4000), &columns).expect("memory does not fail");
+    assert_eq!(qualifiers(found), [empty.clone(), w.clone()]);
+    let rows = [key(16), key(17)];
+    let found = snapshot.get_rows_of(table, &rows, &columns).expect("memory does not fail");
+    // What a memtable has it gives as it is.
+    let found: Vec<_> = found.into_iter().map(qualifiers).collect();
+    assert_eq!(found, [vec![empty.clone(), w.clone()], vec![empty.clone(), v.clone(), w.clone()]]);
+    let missing = snapshot.get_row_of(table, &key(5000), &columns).expect("memory does not fail");
+    assert!(missing.is_empty());
+}
+
+#[test]
 fn a_condition_that_grows_ends_a_scan_amid_a_row_group() {
     let (database, table, schema) = columnar(false);
     let mut out = WriteBatch::new();

@@ -27,21 +27,13 @@ use bytes::Bytes;
 use super::{Begin, GroupRows, Taking};
 use crate::Result;
 use crate::read::cache::WorkingMemory;
+use crate::read::cell_columns::CellColumns;
 use crate::read::family::BoxedSource;
 use crate::read::file::StoreFile;
 use crate::read::source::{CellSource, RunList};
 
 /// As many keys are looked for one by one in a side with so many times as many rows; more are merged with all of its own.
 const LOOKUP_FACTOR: usize = 16;
-
-/// Columns of which cells are made where rows are read as cells.
-#[derive(Debug, Clone)]
-pub(crate) struct CellColumns {
-    /// Their qualifiers, sorted, `always` among them.
-    pub(crate) qualifiers: Arc<[Vec<u8>]>,
-    /// The column that says that a row is there. Where a row may lack it, all columns become cells.
-    pub(crate) always: Vec<u8>,
-}
 
 /// An open row group.
 #[derive(Debug, Clone)]
@@ -146,8 +138,7 @@ impl Side {
         if vectors.is_empty() {
             return None;
         }
-        let is_safe = self.opened.group.is_in_every_row(&columns.always);
-        let columns = is_safe.then(|| Arc::clone(&columns.qualifiers));
+        let columns = columns.of_group(&self.opened.group).cloned();
         Some(SharedRows { opened: self.opened.clone(), vectors, columns, from: Vec::new(), next: 0 })
     }
 
