@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::output::OutputFormat;
 pub(crate) use bench::{
-    BenchArgs, BenchCommand, BenchEncodingsArgs, BenchIndexArgs, BenchJoinArgs, BenchMemoryArgs,
+    BenchArgs, BenchChangesArgs, BenchCommand, BenchEncodingsArgs, BenchIndexArgs, BenchJoinArgs, BenchMemoryArgs,
     BenchPointsArgs, BenchRpcArgs, BenchSqlArgs, BenchStatementsArgs,
 };
 

@@ -2,6 +2,7 @@
 //! `basalt bench`: whole workloads beside other programs, with the figures as Markdown. A module per workload.
 
 mod chance;
+mod changes;
 mod encodings;
 mod index;
 mod join;
@@ -22,6 +23,7 @@ use crate::failure::Result;
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs, shared: &Shared) -> Result<()> {
     match &args.command {
+        BenchCommand::Changes(args) => changes::run(args, shared),
         BenchCommand::Encodings(args) => encodings::run(args, shared),
         BenchCommand::Index(args) => index::run(args, shared),
         BenchCommand::Join(args) => join::run(args, shared),

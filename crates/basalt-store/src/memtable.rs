@@ -150,12 +150,11 @@ impl Memtable {
     pub(crate) fn runs_of_rows(&self, rows: &[&[u8]], family: &str, seq_max: Seq) -> Vec<CellRun> {
         let mut found = Vec::new();
         let entries = self.entries.read();
-        for row in rows {
-            let place = entries.before(row);
-            let of_row = entries.from(&place).take_while(|entry| entry.row() == *row);
-            let seen = of_row.filter(|entry| entry.seq <= seq_max);
-            found.extend(seen.map(|entry| (entry.seq, entry.mutation.clone())));
-        }
+        entries.each_of_rows(rows, |entry| {
+            if entry.seq <= seq_max {
+                found.push((entry.seq, entry.mutation.clone()));
+            }
+        });
         drop(entries);
         let mut runs = Vec::new();
         cursor::build_runs(&found, Some(family.as_bytes()), &mut runs);

@@ -15,6 +15,8 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
+    /// The questions of the demo to a table whose rows lie in several files, or were written again.
+    Changes(BenchChangesArgs),
     /// Size and speed of every block encoding with every codec, on a key and two random floats.
     Encodings(BenchEncodingsArgs),
     /// What indexes of TPC-H's LINEITEM cost and give.
@@ -80,7 +82,7 @@ pub(crate) struct BenchIndexArgs {
     #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
     pub(crate) scale: f64,
     /// Times that each query is repeated; the median counts.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 101)]
     pub(crate) runs: usize,
     /// UPSERTs of 1,000 rows each, with indexes and without.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -151,6 +153,25 @@ pub(crate) struct BenchPointsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct BenchChangesArgs {
+    /// TPC-H scale factor.
+    #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
+    pub(crate) scale: f64,
+    /// Times that each question is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) runs: usize,
+    /// Directory for the data, which a second run finds; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Page to write the table to; what people wrote below it stays.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct BenchSqlArgs {
     /// TPC-H scale factor.
     #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
@@ -187,7 +208,7 @@ pub(crate) struct BenchStatementsArgs {
     #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
     pub(crate) scale: f64,
     /// Times that each query of it is repeated; the median counts.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 101)]
     pub(crate) runs: usize,
     /// UPSERTs of 1,000 rows each on the page, with indexes and without.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

@@ -61,6 +61,18 @@ fn the_questions_of_the_demo_are_asked_on_each_number_of_threads() {
 }
 
 #[test]
+fn a_changed_table_answers_as_the_one_before_it() {
+    let place = Place::new();
+    let arguments = "bench changes --sf 0.01 --runs 1 --dir data --json c.json --out c.md --quiet";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    assert!(ran.out.contains("in 4 files") && ran.out.contains("10 % changed"), "{}", ran.out);
+    assert!(place.read("c.md").contains("| TPC-H Q6 |"), "{}", place.read("c.md"));
+    let figures = json(&place, "c.json");
+    assert!(figures["tables"].as_array().is_some_and(|tables| tables.len() == 6), "{figures}");
+}
+
+#[test]
 fn an_index_is_made_used_and_dropped() {
     let place = Place::new();
     let arguments = "bench index --sf 0.001 --runs 1 --upserts 2 --dir data --json i.json --quiet";

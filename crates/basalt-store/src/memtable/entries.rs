@@ -21,6 +21,8 @@ const CHUNK_FILLED: usize = CHUNK_MAX / 4 * 3;
 const SHARED_MAX: usize = 32;
 /// So many entries are put in their places in a chunk one by one; more are merged with those that are there.
 const FEW: usize = 8;
+/// So many places are looked for together: the processor waits for the memory of all of them at the same time.
+const TOGETHER: usize = 8;
 const SAME_PLACE: &str = "two mutations of one row share a sequence number";
 
 /// A row's mutation and its commit.
@@ -184,7 +186,8 @@ impl Entries {
         self.len == 0
     }
 
-    /// Adds entries that are in order and not there yet.
+    /// Adds entries that are in order and not there yet. They are taken from the last to the first: where those before belong does not change by
+    /// that.
     pub(super) fn insert(&mut self, mut new: Vec<Entry>) {
         self.len += new.len();
         self.share(&new);
@@ -193,30 +196,60 @@ impl Entries {
             self.chunks = pieces(new, CHUNK_MAX);
             return;
         }
-        let (mut rest, mut last) = (new.into_iter(), None);
-        while let Some(first) = rest.as_slice().first() {
-            let at = match last {
-                None => self.chunk_of(&first.place()),
-                Some(last) => self.chunk_from(last, &first.place()),
-            };
-            last = Some(at);
-            let count = match self.chunks.get(at + 1) {
-                None => rest.len(),
-                Some(next) => {
-                    let belongs = |entry: &&Entry| next.begins_behind(&entry.place());
-                    rest.as_slice().iter().take_while(belongs).count()
-                }
-            };
+        let mut waiting = Vec::with_capacity(TOGETHER);
+        for (at, start) in self.runs(&new).into_iter().rev() {
+            let run = new.len() - waiting.len() - start;
             // The end of a chunk amid others is not looked at for the sake of a few.
-            let may_follow = count > FEW || at + 1 == self.chunks.len();
-            if may_follow && self.chunks[at].ends_before(&first.place()) {
-                self.append(at, rest.by_ref().take(count));
-            } else if count <= FEW {
-                self.add(at, rest.next().expect("it has a first"));
+            let may_follow = run > FEW || at + 1 == self.chunks.len();
+            let follows = may_follow && self.chunks[at].ends_before(&new[start].place());
+            if run <= FEW && !follows {
+                for _ in 0..run {
+                    waiting.push(at);
+                    if waiting.len() == TOGETHER {
+                        self.add_few(&mut new, &mut waiting);
+                    }
+                }
+                continue;
+            }
+            self.add_few(&mut new, &mut waiting);
+            let run = new.drain(start..);
+            if follows {
+                self.append(at, run);
             } else {
-                self.merge(at, rest.by_ref().take(count));
+                self.merge(at, run);
             }
         }
+        self.add_few(&mut new, &mut waiting);
+    }
+
+    /// The chunks into which entries in order belong, each with the number of the first entry that does.
+    fn runs(&self, new: &[Entry]) -> Vec<(usize, usize)> {
+        let mut runs: Vec<(usize, usize)> = Vec::with_capacity(new.len().min(self.chunks.len()));
+        let mut start = 0;
+        while let Some(first) = new.get(start) {
+            let place = first.place();
+            let at = match runs.last() {
+                None => self.chunk_of(&place),
+                Some((last, _)) => self.chunk_from(*last, &place),
+            };
+            runs.push((at, start));
+            let Some(next) = self.chunks.get(at + 1) else { break };
+            start += 1;
+            start += new[start..].iter().take_while(|entry| next.begins_behind(&entry.place())).count();
+        }
+        runs
+    }
+
+    /// Adds the last of some entries, the last one first, to the chunks that wait for them.
+    fn add_few(&mut self, new: &mut Vec<Entry>, waiting: &mut Vec<usize>) {
+        let first = new.len() - waiting.len();
+        let places: Vec<Place<'_>> = new[first..].iter().rev().map(Entry::place).collect();
+        let positions = self.positions(waiting, &places);
+        for (&at, i) in waiting.iter().zip(positions) {
+            let entry = new.pop().expect("as many as wait");
+            self.add(at, i, entry);
+        }
+        waiting.clear();
     }
 
     /// Sees to it that `shared` holds for entries that are to come. It gets shorter [`SHARED_MAX`] times at most.
@@ -281,21 +314,26 @@ impl Entries {
         }
     }
 
-    /// Adds an entry that belongs into a chunk.
-    fn add(&mut self, mut at: usize, entry: Entry) {
-        if self.chunks[at].entries.len() == CHUNK_MAX {
-            let behind = Chunk::new(self.chunks[at].entries.split_off(CHUNK_MAX / 2));
-            let goes_there = !behind.begins_behind(&entry.place());
-            self.chunks.insert(at + 1, behind);
-            at += usize::from(goes_there);
-        }
+    /// Adds an entry that belongs into a chunk, before the entry of this number. Entries before it may still be added to where they belonged before.
+    fn add(&mut self, at: usize, i: usize, entry: Entry) {
         let chunk = &mut self.chunks[at];
-        let i = chunk.position(&entry.place());
         let next = chunk.entries.get(i);
         assert!(next.is_none_or(|next| next.compare(&entry).is_ne()), "{SAME_PLACE}");
-        chunk.reserve(1);
-        chunk.entries.insert(i, entry);
-        chunk.head = chunk.entries[0].head;
+        if chunk.entries.len() < CHUNK_MAX {
+            chunk.reserve(1);
+            chunk.entries.insert(i, entry);
+            chunk.head = chunk.entries[0].head;
+            return;
+        }
+        // What comes before it stays in this chunk.
+        let mut behind = chunk.entries.split_off(i.max(CHUNK_MAX / 2));
+        if i >= CHUNK_MAX / 2 {
+            behind.insert(0, entry);
+        } else {
+            chunk.entries.insert(i, entry);
+            chunk.head = chunk.entries[0].head;
+        }
+        self.chunks.insert(at + 1, Chunk::new(behind));
     }
 
     /// Adds entries that belong among those of a chunk.
@@ -323,6 +361,31 @@ impl Entries {
         Some(removed)
     }
 
+    /// The numbers of the first entries that are not before up to [`TOGETHER`] places, each in its chunk.
+    fn positions(&self, chunks: &[usize], places: &[Place<'_>]) -> [usize; TOGETHER] {
+        let (mut positions, mut left) = ([0; TOGETHER], [0; TOGETHER]);
+        for (left, &at) in left.iter_mut().zip(chunks) {
+            *left = self.chunks[at].entries.len();
+        }
+        // The first entry whose head is not below that of the place: half of what is left goes at each step, without a branch.
+        while left.iter().any(|left| *left > 0) {
+            for (n, (&at, place)) in chunks.iter().zip(places).enumerate() {
+                let half = left[n].div_ceil(2);
+                let probe = positions[n] + half.saturating_sub(1);
+                let is_below = self.chunks[at].entries.get(probe).is_some_and(|entry| entry.head < place.head);
+                positions[n] += half * usize::from(is_below && left[n] > 0);
+                left[n] -= half;
+            }
+        }
+        for (n, (&at, place)) in chunks.iter().zip(places).enumerate() {
+            let rest = &self.chunks[at].entries[positions[n]..];
+            if rest.first().is_some_and(|entry| entry.head == place.head) {
+                positions[n] += rest.partition_point(|entry| entry.compare_to(place).is_lt());
+            }
+        }
+        positions
+    }
+
     /// Chunk and number in there of the first entry that is not before the place; it may be one behind the chunk's last.
     fn find(&self, place: &Place<'_>) -> (usize, usize) {
         let at = self.chunk_of(place);
@@ -338,9 +401,34 @@ impl Entries {
         self.chunks.iter().flat_map(|chunk| &chunk.entries)
     }
 
+    /// Hands over the entries of some rows, which ascend.
+    pub(super) fn each_of_rows(&self, rows: &[&[u8]], mut each: impl FnMut(&Entry)) {
+        if self.chunks.is_empty() {
+            return;
+        }
+        let mut last = None;
+        for rows in rows.chunks(TOGETHER) {
+            let places: Vec<Place<'_>> = rows.iter().map(|row| self.before(row)).collect();
+            let mut chunk_of = |place: &Place<'_>| {
+                let at = last.map_or_else(|| self.chunk_of(place), |last| self.chunk_from(last, place));
+                last = Some(at);
+                at
+            };
+            let chunks: Vec<usize> = places.iter().map(&mut chunk_of).collect();
+            for ((row, &at), i) in rows.iter().zip(&chunks).zip(self.positions(&chunks, &places)) {
+                self.from_entry(at, i).take_while(|entry| entry.row() == *row).for_each(&mut each);
+            }
+        }
+    }
+
     /// The entries that are not before the place.
     pub(super) fn from(&self, place: &Place<'_>) -> impl Iterator<Item = &Entry> {
         let (at, i) = self.find(place);
+        self.from_entry(at, i)
+    }
+
+    /// The entries from one of a chunk on, or from the next chunk on.
+    fn from_entry(&self, at: usize, i: usize) -> impl Iterator<Item = &Entry> {
         let chunks = self.chunks.get(at..).unwrap_or_default();
         chunks.iter().enumerate().flat_map(move |(n, chunk)| &chunk.entries[if n == 0 { i } else { 0 }..])
     }

@@ -111,6 +111,25 @@ fn every_place_is_found_from_both_sides() {
     assert_eq!(listed(entries.back_from(None)), known.iter().rev().cloned().collect::<Vec<_>>());
 }
 
+#[test]
+fn entries_of_many_rows_are_found_together() {
+    let (mut entries, mut known, mut random) = (Entries::default(), Known::new(), 17);
+    entries.each_of_rows(&[b"a"], |entry| panic!("{entry:?} of nothing"));
+    for seq in 1..=3_000 {
+        let row = row(&mut random);
+        entries.insert(sorted(&[(row.clone(), seq)]));
+        known.insert((row, Reverse(seq)));
+    }
+    for step in [1, 3, 50] {
+        let wanted: BTreeSet<Vec<u8>> = (0..2_000 / step).map(|_| row(&mut random)).collect();
+        let rows: Vec<&[u8]> = wanted.iter().map(Vec::as_slice).collect();
+        let expected: Vec<_> = known.iter().filter(|(row, _)| wanted.contains(row)).cloned().collect();
+        let mut found = vec![];
+        entries.each_of_rows(&rows, |entry| found.push((entry.row().to_vec(), Reverse(entry.seq.0))));
+        assert_eq!(found, expected);
+    }
+}
+
 /// What all rows share gets shorter with rows that are shorter, or differ earlier.
 #[test]
 fn rows_that_are_alike_for_long_end_up_in_order() {
