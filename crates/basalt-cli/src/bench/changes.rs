@@ -58,7 +58,8 @@ pub(crate) fn run(args: &BenchChangesArgs, shared: &Shared) -> Result<()> {
         );
         write_page(path, page, &[])?;
     }
-    let columns = bench.columns.iter().map(|column| json!({ "table": column.title, "seconds": column.seconds }));
+    let columns =
+        bench.columns.iter().map(|column| json!({ "table": column.title, "seconds": column.seconds }));
     let titles = bench.questions.iter().map(|(title, _)| title);
     let figures = json!({
         "scale_factor": args.scale,
@@ -90,19 +91,21 @@ impl Bench {
 
     fn measure(&mut self) -> Result<()> {
         self.ask("as loaded".into(), "lineitem")?;
-        let part = |part: u32| format!("SELECT * FROM lineitem WHERE l_orderkey % {FILES} = {part}");
+        // One thread reads rows in order, and its rows are one file.
+        let part =
+            |part: u32| format!("SELECT /*+ SERIAL */ * FROM lineitem WHERE l_orderkey % {FILES} = {part}");
         self.create("bench_scattered", &part(0))?;
         for number in 1..FILES {
             self.once(&format!("UPSERT INTO bench_scattered {}", part(number)))?;
         }
         self.ask(format!("in {FILES} files"), "bench_scattered")?;
         self.once("DROP TABLE bench_scattered")?;
-        self.create("bench_changed", "SELECT * FROM lineitem")?;
+        self.create("bench_changed", "SELECT /*+ SERIAL */ * FROM lineitem")?;
         let mut from = 0;
         for until in CHANGED {
             self.once(&format!(
                 "UPSERT INTO bench_changed (l_orderkey, l_linenumber, l_quantity) \
-                 SELECT l_orderkey, l_linenumber, l_quantity FROM bench_changed \
+                 SELECT /*+ SERIAL */ l_orderkey, l_linenumber, l_quantity FROM bench_changed \
                  WHERE (l_orderkey * 7919 + l_linenumber * 104729) % 10000 BETWEEN {from} AND {}",
                 until - 1
             ))?;

@@ -75,6 +75,11 @@ impl KeyPart {
         self.flags == Self::of(column).flags && usual == Some(self.form)
     }
 
+    /// True if all values have the same number of bytes, and no separator.
+    pub(super) fn is_fixed(self) -> bool {
+        self.flags & (VARIABLE | BOOLEAN) == 0
+    }
+
     /// True if values are stored inverted.
     pub(super) fn is_desc(self) -> bool {
         self.flags & DESC != 0

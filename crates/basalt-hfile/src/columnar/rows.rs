@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use super::block::ColumnarBlock;
 use super::cells::Values;
+use super::form::Form;
 use super::head::Kind;
 use super::key::{KeyPart, RowBuilder};
 use crate::error::Result;
@@ -46,6 +47,37 @@ impl ColumnarBlock {
 }
 
 impl KeyRows<'_> {
+    /// Bytes of the numbers of [`Self::numbers`]: of all rows, in all vectors of the block; `None` if rows are no numbers.
+    pub fn number_width(&self) -> Option<u32> {
+        let widths = self.parts.iter().map(|Part { part, places, values }| match (part.form, values) {
+            (Form::Signed(width) | Form::Unsigned(width), Values::Ints(_)) if places.is_none() => {
+                part.is_fixed().then_some(u32::from(width))
+            }
+            _ => None,
+        });
+        widths.sum::<Option<u32>>().filter(|width| *width <= u128::BITS / 8)
+    }
+
+    /// The row keys as big-endian numbers, which are in order as they are: if they are made of integers of fixed width, sixteen bytes at most together.
+    pub fn numbers(&self) -> Option<Vec<u128>> {
+        self.number_width()?;
+        let mut numbers = vec![0u128; self.len];
+        for Part { part, values, .. } in &self.parts {
+            let (Form::Signed(width) | Form::Unsigned(width), Values::Ints(values)) = (part.form, values)
+            else {
+                return None;
+            };
+            let bits = 8 * u32::from(width);
+            let mask = u64::MAX >> (u64::BITS - bits);
+            let sign = if matches!(part.form, Form::Signed(_)) { 1 << (bits - 1) } else { 0 };
+            let flipped = if part.is_desc() { sign ^ mask } else { sign };
+            for (number, value) in numbers.iter_mut().zip(values) {
+                *number = *number << bits | u128::from((value ^ flipped) & mask);
+            }
+        }
+        Some(numbers)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.len
     }

@@ -372,7 +372,8 @@ impl Entries {
             for (n, (&at, place)) in chunks.iter().zip(places).enumerate() {
                 let half = left[n].div_ceil(2);
                 let probe = positions[n] + half.saturating_sub(1);
-                let is_below = self.chunks[at].entries.get(probe).is_some_and(|entry| entry.head < place.head);
+                let is_below =
+                    self.chunks[at].entries.get(probe).is_some_and(|entry| entry.head < place.head);
                 positions[n] += half * usize::from(is_below && left[n] > 0);
                 left[n] -= half;
             }

@@ -20,13 +20,12 @@ use basalt_hfile::predicate::Predicate;
 use basalt_hfile::typed::{RowDecoder, Totals, TypedError, Wanted};
 use basalt_hfile::{CellRun, ColumnarBlock};
 use basalt_model::{ColumnRef, TableSchema};
-use bytes::Bytes;
 
 use self::ranked::Ranked;
 use super::cell_columns::CellColumns;
 use super::file::ReadCounters;
 use super::scan::{CellScan, Chunk};
-use super::straight::{GroupRows, Taking};
+use super::straight::{GroupRows, Taking, Unordered};
 use crate::{Error, Result};
 
 /// Rows of a row group from which on its columns are read in one go; fewer are read vector by vector.
@@ -141,7 +140,7 @@ pub struct RowScan {
     /// Rows that come after those that wait, which must go first.
     behind: Option<GroupRows>,
     /// A window that begins with what comes next, once no rows wait.
-    begins: Option<Vec<(Bytes, u32)>>,
+    begins: Option<Unordered>,
     /// Rows of a window whose rows come in no order, and wait until it ends.
     window: Option<Ranked>,
     /// Rows of such a window, in order.
@@ -342,7 +341,7 @@ impl RowScan {
                         return Ok(());
                     }
                 }
-                Some(Chunk::Begins(ranks)) => self.begins = Some(ranks),
+                Some(Chunk::Begins(rows)) => self.begins = Some(rows),
                 Some(Chunk::Ends) => return self.end_window(),
                 None => {
                     self.decoder().end().map_err(|error| self.explain(error))?;
@@ -361,9 +360,10 @@ impl RowScan {
         }
         // Rows that were looked at and those that were not are put in order together.
         self.is_wide = self.condition.is_some();
-        // Rows without columns are only counted.
-        let has_order = !self.decoder().has_no_columns();
-        self.window = self.begins.take().filter(|_| has_order).map(Ranked::new);
+        let Some(Unordered { ranks, rows_max }) = self.begins.take() else { return Ok(true) };
+        // Of rows without columns, and of those that are all left out, nobody sees the order.
+        let has_order = !self.decoder().has_no_columns() && self.skip < rows_max as u64;
+        self.window = has_order.then(|| Ranked::new(ranks));
         Ok(true)
     }
 

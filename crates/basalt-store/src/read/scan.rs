@@ -10,12 +10,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, Seq};
-use bytes::Bytes;
 
 use super::family::{FamilyInput, FamilyStream};
 use super::file::{ReadAccess, ReadCounters};
 use super::merge::Merge;
-use super::straight::{GroupRows, LoneFiles, Piece, Taking};
+use super::straight::{GroupRows, LoneFiles, Piece, Taking, Unordered};
 use crate::Result;
 
 /// Cells after which a chunk ends; a block that is passed on whole may exceed it.
@@ -55,8 +54,8 @@ pub(crate) enum Chunk {
     Cells(Vec<CellRun>),
     /// Rows of a row group, all of whose cells are visible.
     Rows(GroupRows),
-    /// Rows up to [`Chunk::Ends`] come in no order, each with its rank; those that come as cells, by their keys.
-    Begins(Vec<(Bytes, u32)>),
+    /// Rows up to [`Chunk::Ends`] come in no order, each with its rank.
+    Begins(Unordered),
     /// Rows come in their order again.
     Ends,
 }
@@ -199,7 +198,7 @@ impl CellScan {
             };
             match piece {
                 Some(Piece::Rows(rows)) => return Ok(Step::Other(Chunk::Rows(rows))),
-                Some(Piece::Begins(ranks)) => return Ok(Step::Other(Chunk::Begins(ranks))),
+                Some(Piece::Begins(rows)) => return Ok(Step::Other(Chunk::Begins(rows))),
                 Some(Piece::Ends) => return Ok(Step::Other(Chunk::Ends)),
                 Some(Piece::Cells(range)) => {
                     stream.seek_range(&range);

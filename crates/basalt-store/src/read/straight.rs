@@ -92,11 +92,19 @@ pub(crate) enum Piece {
     Cells(KeyRange),
     /// Rows that are read as cells from sources of their own.
     Aside(Box<FamilyStream>),
-    /// Rows from here on, to [`Piece::Ends`], come in no order, but each has its rank: those that are read as cells have these, in the order of
-    /// their keys.
-    Begins(Vec<(Bytes, u32)>),
+    /// Rows from here on, to [`Piece::Ends`], come in no order, but each has its rank.
+    Begins(Unordered),
     /// The window ends.
     Ends,
+}
+
+/// Rows that come in no order.
+#[derive(Debug)]
+pub(crate) struct Unordered {
+    /// Of those that are read as cells, in the order of their keys.
+    pub(crate) ranks: Vec<(Bytes, u32)>,
+    /// All of them, at most: some may be deleted.
+    pub(crate) rows_max: usize,
 }
 
 /// How a reader takes rows.
@@ -306,14 +314,15 @@ impl LoneFiles {
         as_cells.retain(|file| file.overlaps(&range));
         let mut sources: Vec<BoxedSource> = self.memtables.iter().map(|memtable| memtable()).collect();
         sources.extend(file_sources(&as_cells, access, self.seq_max));
-        let rows_max = sides.iter().map(Side::row_count).sum();
+        let rows_max: usize = sides.iter().map(Side::row_count).sum();
         let Some(of_cells) = OfCells::read(sources, &range, rows_max)? else {
             // There is little that could pass.
             return Ok(Some(Piece::Cells(range)));
         };
+        let rows_max = rows_max + of_cells.rows.len();
         let woven = weave(sides, of_cells, &self.taking)?;
         let is_ranked = woven.ranks.is_some();
-        self.window.extend(woven.ranks.map(Piece::Begins));
+        self.window.extend(woven.ranks.map(|ranks| Piece::Begins(Unordered { ranks, rows_max })));
         self.window.extend(woven.rows.into_iter().map(Piece::Rows));
         if !woven.sources.is_empty() {
             let mut aside = FamilyStream::new(woven.sources, self.rules.clone(), Purpose::Read);

@@ -142,38 +142,96 @@ impl Side {
         Some(SharedRows { opened: self.opened.clone(), vectors, columns, from: Vec::new(), next: 0 })
     }
 
-    /// Its row keys in the window.
-    fn keys(&self) -> Result<Keys> {
-        let mut keys = Keys { bytes: Vec::new(), ends: Vec::with_capacity(self.rows.len()) };
+    /// Bytes of its row keys, if they are numbers: see [`KeyRows::numbers`].
+    fn number_width(&self) -> Result<Option<u32>> {
+        let of_vector = self.opened.group.key_rows(self.rows.start / VECTOR);
+        Ok(self.opened.explained(of_vector)?.number_width())
+    }
+
+    /// Its row keys in the window; as numbers of so many bytes, if they are.
+    fn keys(&self, width: Option<u32>) -> Result<Keys> {
+        let mut keys = Keys::default();
         for (vector, rows, _) in self.vectors() {
             let of_vector = self.opened.explained(self.opened.group.key_rows(vector))?;
-            for row in rows.rows() {
+            let rows = rows.as_range().unwrap_or_default();
+            if let Some(numbers) = width.and_then(|width| heads_of(&of_vector, width)) {
+                keys.heads.extend_from_slice(&numbers[rows]);
+                continue;
+            }
+            for row in rows {
+                let start = keys.bytes.len();
                 self.opened.explained(of_vector.append(row, &mut keys.bytes))?;
-                keys.ends.push(keys.bytes.len());
+                keys.heads.push(head_of(&keys.bytes[start..]));
+                match width {
+                    Some(_) => keys.bytes.truncate(start),
+                    None => keys.ends.push(keys.bytes.len()),
+                }
             }
         }
         Ok(keys)
     }
 }
 
-/// Row keys one behind the other.
+/// A row key, which compares by its first sixteen bytes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'a> {
+    head: u128,
+    /// All of it; nothing where all keys are numbers of one width.
+    bytes: &'a [u8],
+}
+
+/// The first bytes of a row, filled up with zeros, as a number.
+fn head_of(row: &[u8]) -> u128 {
+    let mut head = [0; 16];
+    let len = row.len().min(head.len());
+    head[..len].copy_from_slice(&row[..len]);
+    u128::from_be_bytes(head)
+}
+
+/// The same of the rows of a vector, if they are numbers of so many bytes.
+fn heads_of(rows: &KeyRows<'_>, width: u32) -> Option<Vec<u128>> {
+    let mut numbers = rows.numbers()?;
+    numbers.iter_mut().for_each(|number| *number <<= u128::BITS - 8 * width);
+    Some(numbers)
+}
+
+/// Row keys one behind the other; of numbers only the heads.
+#[derive(Default)]
 struct Keys {
+    heads: Vec<u128>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Keys {
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    fn iter(&self) -> impl Iterator<Item = Key<'_>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+        let mut bytes = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end]);
+        self.heads.iter().map(move |&head| Key { head, bytes: bytes.next().unwrap_or_default() })
     }
 }
 
 /// A key of one of the smaller sides.
 struct Entry<'a> {
-    key: &'a [u8],
-    /// Side and row; `None` of a row that is read as cells in any case.
-    place: Option<(usize, usize)>,
+    key: Key<'a>,
+    place: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// A side and a row of it.
+    Side(u32, u32),
+    /// Among those that are read as cells in any case.
+    Cells,
+}
+
+impl Place {
+    fn of_side(self) -> Option<(usize, usize)> {
+        match self {
+            Self::Side(side, row) => Some((side as usize, row as usize)),
+            Self::Cells => None,
+        }
+    }
 }
 
 /// The rows of a window.
@@ -206,29 +264,34 @@ pub(super) fn weave(mut sides: Vec<Side>, of_cells: OfCells, taking: &Taking) ->
 /// the ranks of those that are read as cells.
 fn find_shared(sides: &mut [Side], of_cells: &[Bytes], is_ranked: bool) -> Result<Vec<(Bytes, u32)>> {
     sides.sort_by_key(Side::row_count);
+    let width = common_width(sides, of_cells)?;
     let mut ranks = vec![];
     let Some((largest, smaller)) = sides.split_last_mut() else { return Ok(ranks) };
-    let keys = smaller.iter().map(Side::keys).collect::<Result<Vec<_>>>()?;
-    let mut entries: Vec<Entry<'_>> = of_cells.iter().map(|key| Entry { key, place: None }).collect();
-    for (side, keys) in keys.iter().enumerate() {
-        let rows = smaller[side].rows.clone();
-        entries.extend(rows.zip(keys.iter()).map(|(row, key)| Entry { key, place: Some((side, row)) }));
+    let keys = smaller.iter().map(|side| side.keys(width)).collect::<Result<Vec<_>>>()?;
+    let key_of = |row| Key { head: head_of(row), bytes: if width.is_some() { &[] } else { row } };
+    let mut entries: Vec<Entry<'_>> =
+        of_cells.iter().map(|row| Entry { key: key_of(row), place: Place::Cells }).collect();
+    for ((number, side), keys) in (0..).zip(&*smaller).zip(&keys) {
+        let places = side.rows.clone().map(|row| Place::Side(number, row as u32));
+        entries.extend(keys.iter().zip(places).map(|(key, place)| Entry { key, place }));
     }
     // The stable sort finds the sides, which are in order, and merges them.
-    entries.sort_by(|a, b| a.key.cmp(b.key));
+    entries.sort_by_key(|entry| entry.key);
     let opened = largest.opened.clone();
     let (first, end) = (largest.rows.start, largest.rows.end);
-    let mut search = Search::new(&opened, first..end, entries.len());
+    let mut search = Search::new(&opened, first..end, width, entries.len());
     // Keys that the largest side lacks, so far.
     let mut between = 0;
     for same in entries.chunk_by(|a, b| a.key == b.key) {
-        let (at, is_there) = search.lower_bound(same[0].key)?;
+        let key = same[0].key;
+        let (at, is_there) = search.lower_bound(key)?;
         let is_shared = is_there || same.len() > 1;
         if is_there {
             largest.share(at);
         }
         if is_shared {
-            same.iter().filter_map(|entry| entry.place).for_each(|(side, row)| smaller[side].share(row));
+            let places = same.iter().filter_map(|entry| entry.place.of_side());
+            places.for_each(|(side, row)| smaller[side].share(row));
         }
         if !is_ranked {
             continue;
@@ -236,9 +299,10 @@ fn find_shared(sides: &mut [Side], of_cells: &[Bytes], is_ranked: bool) -> Resul
         let rank = (at - first + between) as u32;
         largest.ranks.extend((largest.ranks.len()..at - first).map(|row| (row + between) as u32));
         // Within a side keys ascend, and each is there once.
-        same.iter().filter_map(|entry| entry.place).for_each(|(side, _)| smaller[side].ranks.push(rank));
-        if is_shared || same[0].place.is_none() {
-            ranks.push((Bytes::copy_from_slice(same[0].key), rank));
+        let places = same.iter().filter_map(|entry| entry.place.of_side());
+        places.for_each(|(side, _)| smaller[side].ranks.push(rank));
+        if is_shared || matches!(same[0].place, Place::Cells) {
+            ranks.push((row_of(key, width), rank));
         }
         between += usize::from(!is_there);
     }
@@ -248,53 +312,108 @@ fn find_shared(sides: &mut [Side], of_cells: &[Bytes], is_ranked: bool) -> Resul
     Ok(ranks)
 }
 
+/// The width of all row keys of a window, if they are numbers of one.
+fn common_width(sides: &[Side], of_cells: &[Bytes]) -> Result<Option<u32>> {
+    let mut common = None;
+    for side in sides {
+        let width = side.number_width()?;
+        if width.is_none() || common.is_some_and(|common| Some(common) != width) {
+            return Ok(None);
+        }
+        common = width;
+    }
+    Ok(common.filter(|width| of_cells.iter().all(|row| row.len() == *width as usize)))
+}
+
+/// A key as a row.
+fn row_of(key: Key<'_>, width: Option<u32>) -> Bytes {
+    match width {
+        Some(width) => Bytes::copy_from_slice(&key.head.to_be_bytes()[..width as usize]),
+        None => Bytes::copy_from_slice(key.bytes),
+    }
+}
+
 /// Looks for keys that ascend among the rows of a side.
 struct Search<'a> {
     opened: &'a Opened,
     rows: Range<usize>,
+    width: Option<u32>,
     is_merged: bool,
-    /// The vector in hand.
+    /// The vector in hand, and its keys as numbers where they are and were needed.
     vector: Option<(usize, KeyRows<'a>)>,
+    numbers: Vec<u128>,
     /// The first row that may still be one that is looked for, and its key once it was needed.
     next: usize,
     key: Vec<u8>,
 }
 
 impl<'a> Search<'a> {
-    fn new(opened: &'a Opened, rows: Range<usize>, wanted: usize) -> Self {
+    fn new(opened: &'a Opened, rows: Range<usize>, width: Option<u32>, wanted: usize) -> Self {
         let (is_merged, next) = (wanted * LOOKUP_FACTOR > rows.len(), rows.start);
-        Self { opened, rows, is_merged, vector: None, next, key: Vec::new() }
+        let (vector, numbers, key) = Default::default();
+        Self { opened, rows, width, is_merged, vector, numbers, next, key }
     }
 
     fn keys_of(&mut self, vector: usize) -> Result<&KeyRows<'a>> {
         if self.vector.as_ref().is_none_or(|(known, _)| *known != vector) {
+            self.numbers.clear();
             self.vector = Some((vector, self.opened.explained(self.opened.group.key_rows(vector))?));
         }
         Ok(&self.vector.as_ref().expect("set above").1)
     }
 
     /// The first row that is not below the key, and whether it is the key's.
-    fn lower_bound(&mut self, key: &[u8]) -> Result<(usize, bool)> {
-        let opened = self.opened;
-        if !self.is_merged {
-            let vector = opened.explained(opened.group.vector_of_row(key))?;
-            let keys = self.keys_of(vector)?;
-            let (at, is_there) = opened.explained(keys.lower_bound_of(key))?;
-            let row = (vector * VECTOR + at).clamp(self.rows.start, self.rows.end);
-            return Ok((row, is_there));
+    fn lower_bound(&mut self, key: Key<'_>) -> Result<(usize, bool)> {
+        match (self.is_merged, self.width) {
+            (false, width) => self.look_up(&row_of(key, width)),
+            (true, None) => self.go_to(key.bytes),
+            (true, Some(width)) => self.go_to_number(key.head, width),
         }
+    }
+
+    fn look_up(&mut self, row: &[u8]) -> Result<(usize, bool)> {
+        let opened = self.opened;
+        let vector = opened.explained(opened.group.vector_of_row(row))?;
+        let (at, is_there) = opened.explained(self.keys_of(vector)?.lower_bound_of(row))?;
+        Ok(((vector * VECTOR + at).clamp(self.rows.start, self.rows.end), is_there))
+    }
+
+    fn go_to(&mut self, row: &[u8]) -> Result<(usize, bool)> {
         while self.next < self.rows.end {
             if self.key.is_empty() {
-                let next = self.next;
+                let (opened, next) = (self.opened, self.next);
                 let mut own = std::mem::take(&mut self.key);
                 opened.explained(self.keys_of(next / VECTOR)?.append(next % VECTOR, &mut own))?;
                 self.key = own;
             }
-            if self.key.as_slice() >= key {
-                return Ok((self.next, self.key == key));
+            if self.key.as_slice() >= row {
+                return Ok((self.next, self.key == row));
             }
             self.key.clear();
             self.next += 1;
+        }
+        Ok((self.rows.end, false))
+    }
+
+    fn go_to_number(&mut self, head: u128, width: u32) -> Result<(usize, bool)> {
+        while self.next < self.rows.end {
+            let vector = self.next / VECTOR;
+            if self.vector.as_ref().is_none_or(|(known, _)| *known != vector) || self.numbers.is_empty() {
+                let Some(numbers) = heads_of(self.keys_of(vector)?, width) else {
+                    return self.go_to(&row_of(Key { head, bytes: &[] }, Some(width)));
+                };
+                self.numbers = numbers;
+            }
+            let start = vector * VECTOR;
+            let rest =
+                &self.numbers[self.next - start..self.rows.end.min(start + self.numbers.len()) - start];
+            match rest.iter().position(|&own| own >= head) {
+                Some(behind) => {
+                    self.next += behind;
+                    return Ok((self.next, rest[behind] == head));
+                }
+                None => self.next += rest.len(),
+            }
         }
         Ok((self.rows.end, false))
     }
