@@ -7,7 +7,9 @@ use std::ops::Bound;
 use std::path::Path;
 
 use arrow::array::{AsArray, BooleanArray};
-use arrow::compute::{cast, concat_batches, filter_record_batch};
+use arrow::compute::{
+    SortColumn, cast, concat_batches, filter_record_batch, lexsort_to_indices, take_record_batch,
+};
 use arrow::datatypes::{DataType, Int64Type};
 use basalt_hfile::predicate::{Operand, Predicate, ValueRange};
 use basalt_hfile::typed::RowDecoder;
@@ -305,6 +307,20 @@ fn is_inside(range: &ValueRange, array: &ArrayRef, row: usize) -> bool {
     std::ops::RangeBounds::contains(&(of(&range.low), of(&range.high)), &value)
 }
 
+/// The same rows in an order of their values.
+fn sorted(batch: &RecordBatch) -> RecordBatch {
+    let columns: Vec<SortColumn> = batch
+        .columns()
+        .iter()
+        .map(|values| SortColumn { values: Arc::clone(values), options: None })
+        .collect();
+    if columns.is_empty() {
+        return batch.clone();
+    }
+    let order = lexsort_to_indices(&columns, None).expect("all types have an order");
+    take_record_batch(batch, &order).expect("they are there")
+}
+
 fn together(schema: SchemaRef, batches: impl Iterator<Item = RecordBatch>) -> RecordBatch {
     concat_batches(&schema, &batches.collect::<Vec<_>>()).expect("they share their schema")
 }
@@ -331,6 +347,10 @@ fn scans_of_random_tables_give_the_rows_that_their_cells_make() {
             let wanted = expected.slice(skip, expected.num_rows() - skip);
             assert_eq!(found, wanted, "schema {seed}, round {round}: {columns:?} in {ranges:?}");
             assert_eq!(counters.rows.load(Relaxed), wanted.num_rows() as u64, "schema {seed}, round {round}");
+            let request = RowRequest { any_order: true, ..RowRequest::of_columns(&columns, batch_rows) };
+            let scan = world.scanned(request, ranges.clone(), parts);
+            let found = together(found.schema(), scan.map(|rows| rows.expect("the rows are sound").batch));
+            assert_eq!(sorted(&found), sorted(&expected), "schema {seed}, round {round}, in any order");
 
             let (predicate, declared) = (world.predicate(2), world.schema.declared.clone());
             let expected = world.by_cells(&declared, &declared, ranges.clone());
