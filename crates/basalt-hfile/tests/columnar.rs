@@ -7,6 +7,7 @@
 #[path = "cell/owned.rs"]
 mod cell;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use basalt_hfile::columnar::{Mask, VECTOR};
@@ -544,6 +545,61 @@ fn the_worked_example_of_the_format_is_written_byte_for_byte() {
     check(&cells, options);
 }
 
+/// Rows of random floats, and of texts around numbers, of one form, and with the same beginnings.
+fn patterns() -> Vec<Cell> {
+    let mut chance = Chance(11);
+    let mut cells = vec![];
+    for number in 0..1100u64 {
+        let random = chance.next();
+        let float = (random as i64 >> 10) as f64 / (1u64 << 53) as f64;
+        let values = [
+            vec![],
+            format!("Customer#{:09}", random % 10_000_000).into_bytes(),
+            format!("{:05}, of record {:04} --------", random % 90_000, random % 9_999).into_bytes(),
+            format!("{:064x}{}", 3u128.pow(60) * (u128::from(number) / 7 + 1).pow(3), number % 7)
+                .into_bytes(),
+        ];
+        for (at, mut value) in values.into_iter().enumerate() {
+            if at == 0 {
+                SqlType::Double.encode(SortOrder::Asc, &Value::Double(float), &mut value).unwrap();
+            }
+            cells.push(Cell {
+                row: (number as u32).to_be_bytes().to_vec(),
+                qualifier: vec![b'a' + at as u8],
+                timestamp: 1_700_000_000_000,
+                cell_type: CellType::Put,
+                value,
+                seq: 3,
+                tags: vec![],
+            });
+        }
+    }
+    cells
+}
+
+fn patterns_options() -> WriterOptions {
+    let types = [SqlType::Double, SqlType::Varchar(None), SqlType::Varchar(None), SqlType::Varchar(None)];
+    let columns = types.into_iter().enumerate().map(|(at, sql_type)| (vec![b'a' + at as u8], sql_type));
+    let layout = FamilyLayout { key: vec![], columns: columns.collect() };
+    WriterOptions { layout: Some(Arc::new(layout)), ..prose_options(Compression::None) }
+}
+
+/// Of numbers, and of texts: of each scheme a file is kept.
+const SCHEMES: [&str; 12] = [
+    "frame",
+    "delta",
+    "runs",
+    "dictionary",
+    "alp",
+    "split",
+    "fixed",
+    "plain",
+    "fsst",
+    "prefix",
+    "digits",
+    "pattern",
+];
+
 #[test]
 fn files_kept_in_the_repository_are_read() {
     let shapes = [
@@ -560,12 +616,23 @@ fn files_kept_in_the_repository_are_read() {
     ];
     let of_shape =
         |(name, shape): (&'static str, Shape)| (name, shape.options(name != "bytes.hfile"), shape.cells());
-    let files = shapes.into_iter().map(of_shape);
-    for (name, options, cells) in files.chain([("words.hfile", prose_options(Compression::None), prose())]) {
+    let files = shapes.into_iter().map(of_shape).chain([
+        ("words.hfile", prose_options(Compression::None), prose()),
+        ("patterns.hfile", patterns_options(), patterns()),
+    ]);
+    let mut schemes = BTreeSet::new();
+    for (name, options, cells) in files {
         let reader = open(golden(name, file(options, &cells)));
         let blocks = (0..reader.block_count().unwrap()).map(|index| reader.read_block(index).unwrap());
         let blocks: Vec<_> = blocks.collect();
         let found = blocks.iter().flat_map(|block| (0..block.len()).map(|at| block.cell(at)));
         assert!(found.eq(cells.iter().map(Cell::borrow)), "{name}");
+        for index in 0..reader.block_count().unwrap() {
+            let block = reader.open_block(index).unwrap();
+            let groups = block.columns().into_iter().flat_map(|group| group.facts().unwrap());
+            schemes.extend(groups.map(|section| section.scheme));
+        }
     }
+    let missing: Vec<_> = SCHEMES.into_iter().filter(|scheme| !schemes.contains(scheme)).collect();
+    assert!(missing.is_empty() && schemes.contains("words"), "no file has {missing:?}, of {schemes:?}");
 }
