@@ -144,12 +144,13 @@ NODES ?= 25000000
 SEEDS ?= 50
 MANY ?= 16777216
 LOAD_SECONDS ?= 120
-torture: toolchain
+torture: build $(PYTHON)
 	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
 	BASALT_NODES=$(NODES) $(CARGO) test --release --workspace --locked --test linked_list -- --nocapture
 	BASALT_SEEDS=$(SEEDS) $(CARGO) test --release --workspace --locked --test store -- --nocapture cut_off
 	BASALT_ROWS=$(MANY) $(CARGO) test --release --workspace --locked --test statements -- --nocapture what_phoenix
 	BASALT_LOAD_SECONDS=$(LOAD_SECONDS) $(CARGO) test --release --workspace --locked --test clients_come_and_go
+	$(PYTHON) tests/reference/tpch_tight.py --basalt $(CARGO_TARGET_DIR)/release/basalt --sf 1 --memory 512MB
 
 # The sanitizer is an unstable option of the compiler; what is built with it lies apart. libdeflate has the same constant table twice.
 SANITIZED := $(shell rustc -vV | sed -n 's/^host: //p')

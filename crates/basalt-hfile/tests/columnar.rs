@@ -6,11 +6,13 @@
 
 #[path = "cell/owned.rs"]
 mod cell;
+#[path = "columnar/parts.rs"]
+mod parts;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use basalt_hfile::columnar::{Mask, VECTOR};
+use basalt_hfile::columnar::VECTOR;
 use basalt_hfile::{
     Compression, Encoding, FlatKey, HFileReader, HFileWriter, MemoryFile, ReadOptions, WriterOptions,
 };
@@ -302,50 +304,7 @@ proptest! {
         let cells = shape.cells();
         for typed in [true, false] {
             let reader = check(&cells, shape.options(typed));
-            check_parts(&reader, shape.seed);
-        }
-    }
-}
-
-/// Some rows of a vector, of some columns, are what is left of all of it without the others; and keys that are numbers are in order as such.
-fn check_parts(reader: &HFileReader, seed: u64) {
-    let mut chance = Chance(seed);
-    for index in 0..reader.block_count().unwrap() {
-        let block = reader.open_block(index).unwrap();
-        let Some(group) = block.columns() else { continue };
-        let names: Vec<Vec<u8>> = group.columns().map(|(name, _)| name.to_vec()).collect();
-        for vector in 0..group.vectors() {
-            let all = group.decode(vector..vector + 1).unwrap();
-            let (rows, keys) = (group.rows_of(vector), group.key_rows(vector).unwrap());
-            let mut wanted = Mask::NONE;
-            let share = 1 + chance.next() % 40;
-            (0..rows).filter(|_| chance.one_in(share)).for_each(|row| wanted.set(row, true));
-            let some: Vec<Vec<u8>> = names.iter().filter(|_| chance.one_in(2)).cloned().collect();
-            let columns = chance.one_in(2).then_some(&some[..]);
-            let found = group.decode_rows(vector, &wanted, columns).unwrap();
-            let mut bytes = vec![];
-            for row in 0..rows {
-                let start = bytes.len();
-                keys.append(row, &mut bytes).unwrap();
-                assert_eq!(keys.lower_bound_of(&bytes[start..]).unwrap(), (row, true));
-                if let Some(numbers) = keys.numbers() {
-                    let number = bytes[start..].iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte));
-                    assert_eq!(number, numbers[row]);
-                    assert_eq!(Some((bytes.len() - start) as u32), keys.number_width());
-                }
-                if row > 20 {
-                    break;
-                }
-            }
-            let wanted: Vec<usize> = wanted.rows().collect();
-            let is_wanted = |cell: &CellRef<'_>| {
-                let row = keys.lower_bound_of(cell.row).unwrap().0;
-                let is_of = |names: &[Vec<u8>]| names.iter().any(|name| name == cell.qualifier);
-                wanted.binary_search(&row).is_ok() && columns.is_none_or(is_of)
-            };
-            let expected = (0..all.len()).map(|at| all.cell(at)).filter(is_wanted);
-            assert!(expected.eq((0..found.len()).map(|at| found.cell(at))), "vector {vector}");
-            assert!(found.row_starts.is_sorted_by(|a, b| a < b), "each row has cells");
+            parts::check(&reader, shape.seed);
         }
     }
 }

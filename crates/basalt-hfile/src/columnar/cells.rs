@@ -247,7 +247,7 @@ impl RowsWanted<'_> {
     /// Their places, as ranges that ascend and do not touch.
     fn ranges(&self, rows: &KeyRows<'_>) -> Result<Vec<Range<usize>>> {
         Ok(match self {
-            Self::All => vec![0..rows.len()],
+            Self::All => std::iter::once(0..rows.len()).collect(),
             Self::One(row) => rows.position(row)?.map(|at| at..at + 1).into_iter().collect(),
             Self::Some(mask) => mask.and(Mask::of_range(0..rows.len())).ranges().collect(),
         })

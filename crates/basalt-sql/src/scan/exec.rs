@@ -4,6 +4,7 @@
 //! The store is synchronous. A poll of the stream reads one batch and returns, so a dropped stream stops at the
 //! next batch, and the cooperative wrapper lets other tasks run in between.
 
+mod any_order;
 mod shown;
 
 use std::sync::Arc;
@@ -148,23 +149,6 @@ impl BasaltScan {
             properties: Arc::new(plan_properties(equivalences, partitioning)),
             metrics: self.metrics.clone(),
         })
-    }
-
-    /// The same scan of one partition, whose rows come in any order; `None` where that gains nothing, or a limit wants the first rows.
-    pub(super) fn in_any_order(&self) -> Option<Self> {
-        let Spec { limit: None, skip: 0, rows_exact: None, .. } = &*self.spec else { return None };
-        if self.partitions.len() != 1 || self.is_in_any_order() || self.is_backwards {
-            return None;
-        }
-        let equivalences = EquivalenceProperties::new(Arc::clone(&self.spec.schema));
-        let properties = plan_properties(equivalences, Partitioning::UnknownPartitioning(1));
-        let scan = self.with_hints(self.hints.clone());
-        Some(Self { in_any_order: true, properties: Arc::new(properties), ..scan })
-    }
-
-    /// True if its rows come in any order.
-    pub(super) fn is_in_any_order(&self) -> bool {
-        self.in_any_order
     }
 
     /// The same scan, which begins with the rows at the end of the key. `None` if that is not where the greatest values of this column are, or

@@ -417,7 +417,7 @@ impl Entries {
             };
             let chunks: Vec<usize> = places.iter().map(&mut chunk_of).collect();
             for ((row, &at), i) in rows.iter().zip(&chunks).zip(self.positions(&chunks, &places)) {
-                self.from_entry(at, i).take_while(|entry| entry.row() == *row).for_each(&mut each);
+                self.starting_at(at, i).take_while(|entry| entry.row() == *row).for_each(&mut each);
             }
         }
     }
@@ -425,11 +425,11 @@ impl Entries {
     /// The entries that are not before the place.
     pub(super) fn from(&self, place: &Place<'_>) -> impl Iterator<Item = &Entry> {
         let (at, i) = self.find(place);
-        self.from_entry(at, i)
+        self.starting_at(at, i)
     }
 
     /// The entries from one of a chunk on, or from the next chunk on.
-    fn from_entry(&self, at: usize, i: usize) -> impl Iterator<Item = &Entry> {
+    fn starting_at(&self, at: usize, i: usize) -> impl Iterator<Item = &Entry> {
         let chunks = self.chunks.get(at..).unwrap_or_default();
         chunks.iter().enumerate().flat_map(move |(n, chunk)| &chunk.entries[if n == 0 { i } else { 0 }..])
     }

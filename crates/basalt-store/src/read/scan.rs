@@ -63,7 +63,8 @@ pub(crate) enum Chunk {
 /// What one step of a scan came to.
 enum Step {
     Cells,
-    Other(Chunk),
+    /// Something else, which is pending now.
+    Other,
     End,
 }
 
@@ -142,11 +143,7 @@ impl CellScan {
         while cells < CHUNK_CELLS {
             match self.step(&mut runs)? {
                 Step::Cells => {}
-                Step::Other(chunk) => {
-                    self.pending = Some(chunk);
-                    break;
-                }
-                Step::End => break,
+                Step::Other | Step::End => break,
             }
             // The last run may still grow; it is counted when another one follows or at the end.
             while counted + 1 < runs.len() {
@@ -173,6 +170,12 @@ impl CellScan {
         self
     }
 
+    /// Keeps what comes next until it is asked for.
+    fn hold(&mut self, chunk: Chunk) -> Step {
+        self.pending = Some(chunk);
+        Step::Other
+    }
+
     /// One stretch further.
     fn step(&mut self, out: &mut Vec<CellRun>) -> Result<Step> {
         loop {
@@ -197,9 +200,9 @@ impl CellScan {
                 None => None,
             };
             match piece {
-                Some(Piece::Rows(rows)) => return Ok(Step::Other(Chunk::Rows(rows))),
-                Some(Piece::Begins(rows)) => return Ok(Step::Other(Chunk::Begins(rows))),
-                Some(Piece::Ends) => return Ok(Step::Other(Chunk::Ends)),
+                Some(Piece::Rows(rows)) => return Ok(self.hold(Chunk::Rows(rows))),
+                Some(Piece::Begins(rows)) => return Ok(self.hold(Chunk::Begins(rows))),
+                Some(Piece::Ends) => return Ok(self.hold(Chunk::Ends)),
                 Some(Piece::Cells(range)) => {
                     stream.seek_range(&range);
                     self.in_range = true;

@@ -32,7 +32,7 @@ use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
-use self::woven::{OfCells, Opened, Ranks, Side, weave};
+use self::woven::{OfCells, Opened, Ranks, Side, Woven, weave};
 use super::cache::WorkingMemory;
 use super::cell_columns::CellColumns;
 use super::family::{BoxedSource, FamilyInput, FamilyStream, SourceMaker, file_sources};
@@ -321,16 +321,21 @@ impl LoneFiles {
         };
         let rows_max = rows_max + of_cells.rows.len();
         let woven = weave(sides, of_cells, &self.taking)?;
+        self.take_window(woven, rows_max, &range);
+        Ok(None)
+    }
+
+    /// Hands a window out from now on.
+    fn take_window(&mut self, woven: Woven, rows_max: usize, range: &KeyRange) {
         let is_ranked = woven.ranks.is_some();
         self.window.extend(woven.ranks.map(|ranks| Piece::Begins(Unordered { ranks, rows_max })));
         self.window.extend(woven.rows.into_iter().map(Piece::Rows));
         if !woven.sources.is_empty() {
             let mut aside = FamilyStream::new(woven.sources, self.rules.clone(), Purpose::Read);
-            aside.seek_range(&range);
+            aside.seek_range(range);
             self.window.push_back(Piece::Aside(Box::new(aside)));
         }
         self.window.extend(is_ranked.then_some(Piece::Ends));
-        Ok(None)
     }
 
     /// A row group for the window in hand, perhaps one of those that were open `before`; `None` if it cannot pass.
