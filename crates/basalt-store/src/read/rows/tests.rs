@@ -411,8 +411,7 @@ fn a_lookup_reads_no_columns_but_those_that_are_wanted() {
     let snapshot = database.snapshot();
     let found = snapshot.get_row_of(table, &key(4000), &columns).expect("memory does not fail");
     assert_eq!(qualifiers(found), [empty.clone(), w.clone()]);
-    let rows = [key(16), key(17)];
-    let found = snapshot.get_rows_of(table, &rows, &columns).expect("memory does not fail");
+    let found = snapshot.get_rows_of(table, &[key(16), key(17)], &columns).expect("memory does not fail");
     // What a memtable has it gives as it is.
     let found: Vec<_> = found.into_iter().map(qualifiers).collect();
     assert_eq!(found, [vec![empty.clone(), w.clone()], vec![empty.clone(), v.clone(), w.clone()]]);
