@@ -257,18 +257,13 @@ impl LoneFiles {
 
     /// Begins with the first window of a part, and leaves the rest for later; the piece, if the window is read as cells.
     fn begin_window(&mut self, part: Part, access: &ReadAccess) -> Result<Option<Piece>> {
-        let head = part.file.row_group(part.block, access)?.filter(|group| self.passes(group));
-        let rows = match &head {
-            Some(head) => rows_in(&part, head, access)?,
-            None => None,
-        };
-        if rows.is_none() {
-            return Ok(Some(Piece::Cells(part.range)));
-        }
         let mut window = part.clone();
         let before = std::mem::take(&mut self.opened);
-        let lone = self.open(&before, &part.file, part.block, access)?;
-        if let Some(lone) = lone.as_ref().filter(|_| !self.taking.any_order) {
+        let Some(lone) = self.lone_of(&part, &before, access)? else {
+            return Ok(Some(Piece::Cells(part.range)));
+        };
+        self.opened.push(lone.clone());
+        if !self.taking.any_order {
             let vector = lone.explained(lone.group.vector_of_row(&part.range.start))? + ORDERED_VECTORS;
             if vector < lone.group.vectors() {
                 window.end_before(&lone.explained(lone.group.first_row_of(vector))?);
@@ -290,11 +285,9 @@ impl LoneFiles {
             let range = KeyRange { start, end: part.range.end.clone() };
             self.rest = Some(Part { range, cut_before: true, ..part });
         }
-        let rows = match &lone {
-            Some(lone) => rows_in(&window, &lone.group, access)?,
-            None => None,
+        let Some(rows) = rows_in(&window, &lone.group, access)? else {
+            return Ok(Some(Piece::Cells(range)));
         };
-        let Some((lone, rows)) = lone.zip(rows) else { return Ok(Some(Piece::Cells(range))) };
         let mut sides = vec![];
         if !rows.is_empty() {
             sides.push(Side::new(lone, rows));
@@ -338,6 +331,19 @@ impl LoneFiles {
         self.window.extend(is_ranked.then_some(Piece::Ends));
     }
 
+    /// The row group of a part, perhaps one of those that were open `before`; `None` if the part is read as cells.
+    fn lone_of(&self, part: &Part, before: &[Opened], access: &ReadAccess) -> Result<Option<Opened>> {
+        if let Some(lone) = before.iter().find(|opened| opened.is(&part.file, part.block)) {
+            return Ok(Some(lone.clone()));
+        }
+        match self.passing(&part.file, part.block, access)? {
+            Some(group) if rows_in(part, &group, access)?.is_some() => {
+                reopened(&part.file, part.block, &group, access).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// A row group for the window in hand, perhaps one of those that were open `before`; `None` if it cannot pass.
     fn open(
         &mut self,
@@ -349,9 +355,7 @@ impl LoneFiles {
         let opened = match before.iter().find(|opened| opened.is(file, block)) {
             Some(opened) => opened.clone(),
             None => {
-                let Some(group) = file.row_group(block, access)?.filter(|group| self.passes(group)) else {
-                    return Ok(None);
-                };
+                let Some(group) = self.passing(file, block, access)? else { return Ok(None) };
                 reopened(file, block, &group, access)?
             }
         };
@@ -359,11 +363,19 @@ impl LoneFiles {
         Ok(Some(opened))
     }
 
-    /// True if all cells of a row group are visible, as far as it knows itself.
-    fn passes(&self, group: &ColumnarBlock) -> bool {
-        group.is_plain()
-            && group.seqs().1 <= self.seq_max.0
-            && group.timestamps().0 >= self.rules.timestamp_min
+    /// A block, if it is a row group all of whose cells are visible, as far as it knows itself.
+    fn passing(
+        &self,
+        file: &StoreFile,
+        block: usize,
+        access: &ReadAccess,
+    ) -> Result<Option<Arc<ColumnarBlock>>> {
+        let passes = |group: &Arc<ColumnarBlock>| {
+            group.is_plain()
+                && group.seqs().1 <= self.seq_max.0
+                && group.timestamps().0 >= self.rules.timestamp_min
+        };
+        Ok(file.row_group(block, access)?.filter(passes))
     }
 
     /// The rows in `range` that lie in a block, in front of it if it is the first, and behind it up to the next one; `None`
@@ -405,9 +417,7 @@ impl LoneFiles {
     /// Begins with a row group; false if the block must be read as cells.
     fn take_up(&mut self, part: &Part, access: &ReadAccess) -> Result<bool> {
         let Part { file, block, .. } = part;
-        let Some(group) = file.row_group(*block, access)?.filter(|group| self.passes(group)) else {
-            return Ok(false);
-        };
+        let Some(group) = self.passing(file, *block, access)? else { return Ok(false) };
         let Some(rows) = rows_in(part, &group, access)? else { return Ok(false) };
         let begins = Some(Begin { rows: rows.len(), is_mixed: false });
         let Opened { group, file, block, memory } = reopened(file, *block, &group, access)?;
