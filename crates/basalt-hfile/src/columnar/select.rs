@@ -10,7 +10,7 @@ use basalt_model::{ColumnRef, TableSchema};
 
 use super::VECTOR;
 use super::block::ColumnarBlock;
-use super::bound::{Bound, Bounds};
+use super::bound::{Bound, Bounds, TextBound};
 use super::form::Form;
 use super::head::Kind;
 use super::mask::Mask;
@@ -178,6 +178,14 @@ impl Facts {
     pub(crate) fn extremes(&self) -> Option<(i64, i64)> {
         match self.bounds {
             Some(Bounds { min: Bound::Int(min), max: Bound::Int(max) }) => Some((min, max)),
+            _ => None,
+        }
+    }
+
+    /// The same of texts, as far as their bounds go.
+    pub(crate) fn text_extremes(&self) -> Option<(&TextBound, &TextBound)> {
+        match &self.bounds {
+            Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) }) => Some((min, max)),
             _ => None,
         }
     }

@@ -9,6 +9,7 @@
 //! Otherwise the search goes from there, left or right, since the cells of a row are in order.
 
 mod groups;
+mod text_extremes;
 mod totals;
 
 use std::cmp::Ordering;

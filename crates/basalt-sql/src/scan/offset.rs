@@ -29,8 +29,9 @@ impl PhysicalOptimizerRule for OffsetInScan {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let moved = |plan: Arc<dyn ExecutionPlan>| {
             let below = plan.downcast_ref::<GlobalLimitExec>().and_then(|limit| {
-                let (skip, fetch) = (limit.skip(), limit.fetch()?);
-                let worth_it = skip >= config.execution.batch_size.get() && skip >= fetch;
+                let (skip, fetch) = (limit.skip(), limit.fetch());
+                let worth_it =
+                    skip >= config.execution.batch_size.get() && fetch.is_none_or(|fetch| skip >= fetch);
                 worth_it.then(|| without_first(limit.input(), skip, fetch)).flatten()
             });
             Ok(below.map_or_else(|| Transformed::no(plan), Transformed::yes))
@@ -48,11 +49,17 @@ impl PhysicalOptimizerRule for OffsetInScan {
 }
 
 /// The plan without its first rows, if it does nothing to rows but hand them on.
-fn without_first(plan: &Arc<dyn ExecutionPlan>, skip: usize, fetch: usize) -> Option<Arc<dyn ExecutionPlan>> {
+fn without_first(
+    plan: &Arc<dyn ExecutionPlan>,
+    skip: usize,
+    fetch: Option<usize>,
+) -> Option<Arc<dyn ExecutionPlan>> {
     if let Some(scan) = plan.downcast_ref::<BasaltScan>() {
-        return Some(Arc::new(scan.skipping(skip, Some(fetch))?));
+        let worth_it = fetch.is_some() || skip >= scan.rows_estimate() / 2;
+        return worth_it.then(|| scan.skipping(skip, fetch)).flatten().map(|scan| Arc::new(scan) as _);
     }
-    let enough = plan.fetch().is_none_or(|own| own >= skip.saturating_add(fetch));
+    let wanted = fetch.map(|fetch| skip.saturating_add(fetch));
+    let enough = plan.fetch().is_none_or(|own| wanted.is_some_and(|wanted| own >= wanted));
     let hands_on = plan.is::<CoalescePartitionsExec>()
         || plan.is::<SortPreservingMergeExec>()
         || plan.is::<LocalLimitExec>();

@@ -8,10 +8,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use basalt_hfile::predicate::{Operand, Predicate, ValueRange};
-use basalt_hfile::typed::arrow_type;
+use basalt_hfile::typed::{DECIMAL_DEFAULT, arrow_type};
 use basalt_model::types::Decimal;
 use basalt_model::{ColumnRef, SqlType, TableSchema};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, i256};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
@@ -62,11 +62,44 @@ impl Compiler<'_> {
     }
 
     fn known(&mut self, expr: &Arc<dyn PhysicalExpr>, negated: bool) -> Option<Predicate> {
-        if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
-            return self.binary(binary, negated);
+        if let Some(binary) = expr.downcast_ref::<BinaryExpr>().filter(|binary| is_junction(*binary.op())) {
+            return Some(self.junction(binary, negated));
         }
         if let Some(not) = expr.downcast_ref::<NotExpr>() {
             return Some(self.condition(not.arg(), !negated));
+        }
+        if let Some(filter) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
+            return Some(self.condition(&filter.current().ok()?, negated));
+        }
+        let stored = self.of_stored(expr, negated)?;
+        Some(self.with_defaults(stored))
+    }
+
+    fn junction(&mut self, junction: &BinaryExpr, negated: bool) -> Predicate {
+        let left = self.condition(junction.left(), negated);
+        let right = self.condition(junction.right(), negated);
+        let conjunction = (*junction.op() == Operator::And) != negated;
+        if conjunction { left.and(right) } else { left.or(right) }
+    }
+
+    /// Rows whose value is missing pass, where that stands for a default.
+    fn with_defaults(&mut self, predicate: Predicate) -> Predicate {
+        let mut with = vec![];
+        predicate.columns(&mut |column| {
+            let has_default =
+                matches!(column, ColumnRef::Column(at) if self.table.columns[at].default_value.is_some());
+            if has_default && !with.contains(&column) {
+                with.push(column);
+            }
+        });
+        self.is_exact &= with.is_empty();
+        with.into_iter().fold(predicate, |predicate, column| predicate.or(Predicate::Null(column)))
+    }
+
+    /// What a condition that is no conjunction nor disjunction says of stored values.
+    fn of_stored(&mut self, expr: &Arc<dyn PhysicalExpr>, negated: bool) -> Option<Predicate> {
+        if let Some(comparison) = expr.downcast_ref::<BinaryExpr>() {
+            return self.comparison(comparison, negated);
         }
         if let Some(list) = expr.downcast_ref::<InListExpr>() {
             return self.in_list(list, negated);
@@ -94,23 +127,15 @@ impl Compiler<'_> {
                 _ => None,
             };
         }
-        if let Some(filter) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
-            return Some(self.condition(&filter.current().ok()?, negated));
-        }
         let column = self.column(expr)?;
         let wanted = Operand::Integer(i64::from(!negated));
         (self.table.sql_type(column) == SqlType::Boolean)
             .then(|| Predicate::Within(column, vec![ValueRange::point(wanted)]))
     }
 
-    fn binary(&mut self, binary: &BinaryExpr, negated: bool) -> Option<Predicate> {
-        let (left, right) = (binary.left(), binary.right());
-        let op = *binary.op();
-        if matches!(op, Operator::And | Operator::Or) {
-            let (left, right) = (self.condition(left, negated), self.condition(right, negated));
-            let conjunction = (op == Operator::And) != negated;
-            return Some(if conjunction { left.and(right) } else { left.or(right) });
-        }
+    fn comparison(&mut self, comparison: &BinaryExpr, negated: bool) -> Option<Predicate> {
+        let (left, right) = (comparison.left(), comparison.right());
+        let op = *comparison.op();
         let op = if negated { op.negate()? } else { op };
         let (column, op, literal) = match (self.column(left), self.column(right)) {
             (Some(column), None) => (column, op, right),
@@ -119,26 +144,42 @@ impl Compiler<'_> {
         };
         let literal = literal.downcast_ref::<Literal>()?.value();
         if literal.is_null() {
-            return comparison(op).then_some(NEVER);
+            return is_comparison(op).then_some(NEVER);
         }
-        let value = self.operand(column, literal)?;
-        let from = |low, high| ValueRange { low, high };
-        let is_char = matches!(self.table.sql_type(column), SqlType::Char(_));
-        let ranges = match op {
-            Operator::Eq => vec![ValueRange::point(value)],
-            Operator::NotEq => vec![
-                from(Bound::Unbounded, Bound::Excluded(value.clone())),
-                from(Bound::Excluded(value), Bound::Unbounded),
-            ],
-            // Blanks at the end make stored texts sort otherwise than texts without them.
-            _ if is_char => return None,
-            Operator::Lt => vec![from(Bound::Unbounded, Bound::Excluded(value))],
-            Operator::LtEq => vec![from(Bound::Unbounded, Bound::Included(value))],
-            Operator::Gt => vec![from(Bound::Excluded(value), Bound::Unbounded)],
-            Operator::GtEq => vec![from(Bound::Included(value), Bound::Unbounded)],
-            _ => return None,
-        };
-        Some(Predicate::Within(column, ranges))
+        let range = |low, high| Some(Predicate::Within(column, vec![ValueRange { low, high }]));
+        match op {
+            Operator::Eq => {
+                let about = self.equal(column, literal)?;
+                Some(Predicate::Within(column, vec![self.seen(about).range()]))
+            }
+            Operator::NotEq => {
+                let about = self.equal(column, literal)?;
+                Some(self.seen(about).others(column))
+            }
+            Operator::Lt => {
+                let about = self.ordered(column, literal)?;
+                range(Bound::Unbounded, self.seen(about).end(About::high))
+            }
+            Operator::LtEq => {
+                let about = self.ordered(column, literal)?;
+                range(Bound::Unbounded, Bound::Included(self.seen(about).high))
+            }
+            Operator::Gt => {
+                let about = self.ordered(column, literal)?;
+                range(self.seen(about).end(About::low), Bound::Unbounded)
+            }
+            Operator::GtEq => {
+                let about = self.ordered(column, literal)?;
+                range(Bound::Included(self.seen(about).low), Bound::Unbounded)
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes whether it is known where the literal lies.
+    fn seen(&mut self, about: About) -> About {
+        self.is_exact &= about.is_exact;
+        about
     }
 
     fn in_list(&mut self, list: &InListExpr, negated: bool) -> Option<Predicate> {
@@ -151,24 +192,15 @@ impl Compiler<'_> {
         let column = self.column(list.expr())?;
         let nulls = literals.iter().any(|literal| literal.is_null());
         let values = literals.iter().filter(|literal| !literal.is_null());
-        let points: Vec<ValueRange> = values
-            .map(|literal| self.operand(column, literal).map(ValueRange::point))
-            .collect::<Option<_>>()?;
+        let points: Vec<About> = values.map(|literal| self.equal(column, literal)).collect::<Option<_>>()?;
+        self.is_exact &= points.iter().all(|about| about.is_exact);
         if list.negated() == negated {
-            return Some(Predicate::Within(column, points));
+            return Some(Predicate::Within(column, points.into_iter().map(About::range).collect()));
         }
         if nulls {
             return Some(NEVER);
         }
-        let others = points.into_iter().map(|point| {
-            let ValueRange { low, high } = point;
-            let (Bound::Included(below), Bound::Included(above)) = (low, high) else { return NEVER };
-            let ranges = vec![
-                ValueRange { low: Bound::Unbounded, high: Bound::Excluded(below) },
-                ValueRange { low: Bound::Excluded(above), high: Bound::Unbounded },
-            ];
-            Predicate::Within(column, ranges)
-        });
+        let others = points.into_iter().map(|about| about.others(column));
         let mut parts = vec![Predicate::not_null(column)];
         parts.extend(others);
         Some(Predicate::All(parts))
@@ -186,7 +218,7 @@ impl Compiler<'_> {
                 if value.is_null() {
                     return Some(None);
                 }
-                self.operand(column, &value).map(|value| Some(ValueRange::point(value)))
+                self.equal(column, &value).map(|about| Some(about.range()))
             };
             let points: Vec<Option<ValueRange>> = rows.iter().map(point).collect::<Option<_>>()?;
             Some(Predicate::Within(column, points.into_iter().flatten().collect()))
@@ -197,38 +229,67 @@ impl Compiler<'_> {
     /// The texts that begin as the pattern does, up to its first wildcard.
     fn like(&mut self, like: &LikeExpr, negated: bool) -> Option<Predicate> {
         let column = self.column(like.expr())?;
-        let text = matches!(self.table.sql_type(column), SqlType::Varchar(_));
-        if !text || like.negated() != negated || like.case_insensitive() {
+        let sql_type = self.table.sql_type(column);
+        let is_text = matches!(sql_type, SqlType::Varchar(_) | SqlType::Char(_));
+        if !is_text || like.case_insensitive() {
             return None;
         }
-        let pattern = like.pattern().downcast_ref::<Literal>()?.value();
-        let pattern = pattern.try_as_str().flatten()?;
+        let is_wanted = like.negated() == negated;
+        let literal = like.pattern().downcast_ref::<Literal>()?.value();
+        let pattern = literal.try_as_str().flatten()?;
         if pattern.contains('\\') {
             return None;
         }
         let (prefix, rest) = pattern.split_at(pattern.find(['%', '_']).unwrap_or(pattern.len()));
         if rest.is_empty() {
-            let value = Operand::Text(prefix.as_bytes().to_vec());
-            return Some(Predicate::Within(column, vec![ValueRange::point(value)]));
+            let text = self.equal(column, literal)?;
+            let ranges = vec![text.clone().range()];
+            return Some(if is_wanted { Predicate::Within(column, ranges) } else { text.others(column) });
         }
-        self.is_exact &= rest.bytes().all(|byte| byte == b'%');
-        let Some((last, front)) = prefix.as_bytes().split_last() else {
+        // A blank at the end of the prefix may be one that the value was filled up with.
+        let is_whole = rest.bytes().all(|byte| byte == b'%')
+            && !(matches!(sql_type, SqlType::Char(_)) && prefix.ends_with(' '));
+        self.is_exact &= is_whole;
+        if !is_wanted && !is_whole {
             return Some(Predicate::not_null(column));
+        }
+        let Some((last, front)) = prefix.as_bytes().split_last() else {
+            return Some(if is_wanted { Predicate::not_null(column) } else { NEVER });
         };
         // The last byte of a text is below ff.
-        let behind = [front, &[last + 1]].concat();
-        let low = Bound::Included(Operand::Text(prefix.as_bytes().to_vec()));
-        let high = Bound::Excluded(Operand::Text(behind));
-        Some(Predicate::Within(column, vec![ValueRange { low, high }]))
+        let behind = Operand::Text([front, &[last + 1]].concat());
+        let prefix = Operand::Text(prefix.into());
+        let range = |low, high| ValueRange { low, high };
+        Some(Predicate::Within(
+            column,
+            match is_wanted {
+                true => vec![range(Bound::Included(prefix), Bound::Excluded(behind))],
+                false => vec![
+                    range(Bound::Unbounded, Bound::Excluded(prefix)),
+                    range(Bound::Included(behind), Bound::Unbounded),
+                ],
+            },
+        ))
     }
 
-    /// A column whose values are those that are stored: not one whose missing cells stand for a default.
     fn column(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<ColumnRef> {
-        let column = *self.columns.get(expr.downcast_ref::<Column>()?.index())?;
-        match column {
-            ColumnRef::Column(index) if self.table.columns[index].default_value.is_some() => None,
-            column => Some(column),
+        self.columns.get(expr.downcast_ref::<Column>()?.index()).copied()
+    }
+
+    /// Where stored values lie that are read as a literal.
+    fn equal(&self, column: ColumnRef, literal: &ScalarValue) -> Option<About> {
+        match (self.table.sql_type(column), literal) {
+            (SqlType::Decimal(None), ScalarValue::Decimal256(Some(digits), _, scale)) => {
+                about_bare_decimal(*digits, *scale)
+            }
+            _ => self.operand(column, literal).map(About::exactly),
         }
+    }
+
+    /// Between what stored values lie a literal does.
+    fn ordered(&self, column: ColumnRef, literal: &ScalarValue) -> Option<About> {
+        let SqlType::Char(_) = self.table.sql_type(column) else { return self.equal(column, literal) };
+        about_char(literal.try_as_str()??.as_bytes(), self.table.sql_type(column).fixed_width()?)
     }
 
     /// A literal as the column stores it.
@@ -236,11 +297,10 @@ impl Compiler<'_> {
         let sql_type = self.table.sql_type(column);
         let same = match literal.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+            DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => DataType::Binary,
             other => other,
         };
         match (sql_type, literal) {
-            // What a DECIMAL without scale shows may have fewer digits than what is stored.
-            (SqlType::Decimal(None), _) => None,
             (SqlType::Decimal(Some(_)), ScalarValue::Decimal128(Some(digits), _, scale)) => {
                 Some(Operand::Decimal(Decimal::new(*digits, i32::from(*scale))))
             }
@@ -257,6 +317,13 @@ impl Compiler<'_> {
             ) => Some(Operand::Integer(*value)),
             (_, ScalarValue::Float32(Some(value))) => Some(Operand::Float(f64::from(*value))),
             (_, ScalarValue::Float64(Some(value))) => Some(Operand::Float(*value)),
+            (
+                _,
+                ScalarValue::Binary(Some(bytes))
+                | ScalarValue::LargeBinary(Some(bytes))
+                | ScalarValue::BinaryView(Some(bytes))
+                | ScalarValue::FixedSizeBinary(_, Some(bytes)),
+            ) => Some(Operand::Text(bytes.clone())),
             (SqlType::Varchar(_), _) => Some(Operand::Text(literal.try_as_str()??.into())),
             (SqlType::Char(_), _) => {
                 let text = literal.try_as_str()??;
@@ -270,7 +337,85 @@ impl Compiler<'_> {
     }
 }
 
-fn comparison(op: Operator) -> bool {
+/// Where the stored values are that a literal is compared with.
+#[derive(Debug, Clone)]
+struct About {
+    /// What is less is read as less, too.
+    low: Operand,
+    /// What is greater is read as greater, too.
+    high: Operand,
+    /// Both are the only stored value that is read as the literal.
+    is_exact: bool,
+}
+
+impl About {
+    fn exactly(value: Operand) -> Self {
+        Self { low: value.clone(), high: value, is_exact: true }
+    }
+
+    fn low(self) -> Operand {
+        self.low
+    }
+
+    fn high(self) -> Operand {
+        self.high
+    }
+
+    /// The end of a range that the literal does not belong to.
+    fn end(self, of: impl Fn(Self) -> Operand) -> Bound<Operand> {
+        if self.is_exact { Bound::Excluded(of(self)) } else { Bound::Included(of(self)) }
+    }
+
+    fn range(self) -> ValueRange {
+        ValueRange { low: Bound::Included(self.low), high: Bound::Included(self.high) }
+    }
+
+    /// Every value that is read otherwise, and more if it is not known which those are.
+    fn others(self, column: ColumnRef) -> Predicate {
+        if !self.is_exact {
+            return Predicate::not_null(column);
+        }
+        let ranges = vec![
+            ValueRange { low: Bound::Unbounded, high: Bound::Excluded(self.low) },
+            ValueRange { low: Bound::Excluded(self.high), high: Bound::Unbounded },
+        ];
+        Predicate::Within(column, ranges)
+    }
+}
+
+/// A CHAR is stored with blanks at its end, which may be greater or less than what a longer text has there.
+fn about_char(text: &[u8], width: usize) -> Option<About> {
+    let filled = |len: usize| {
+        let mut filled = text[..len].to_vec();
+        filled.resize(width, b' ');
+        filled
+    };
+    let high = (0..=text.len().min(width)).map(filled).max()?;
+    Some(About { low: Operand::Text(text.into()), high: Operand::Text(high), is_exact: false })
+}
+
+/// What a DECIMAL without scale shows may have fewer digits than what is stored: as many behind the point as a literal can have at most.
+fn about_bare_decimal(mut digits: i256, scale: i8) -> Option<About> {
+    let ten = i256::from_i128(10);
+    let mut scale = i32::from(scale);
+    while digits != i256::ZERO && digits.wrapping_rem(ten) == i256::ZERO {
+        digits = digits.wrapping_div(ten);
+        scale -= 1;
+    }
+    let mut digits = digits.to_i128()?;
+    while scale < i32::from(DECIMAL_DEFAULT.1) {
+        let Some(more) = digits.checked_mul(10) else { break };
+        (digits, scale) = (more, scale + 1);
+    }
+    let place = |digits| Operand::Decimal(Decimal::new(digits, scale));
+    Some(About { low: place(digits.checked_sub(1)?), high: place(digits.checked_add(1)?), is_exact: false })
+}
+
+fn is_junction(op: Operator) -> bool {
+    matches!(op, Operator::And | Operator::Or)
+}
+
+fn is_comparison(op: Operator) -> bool {
     use Operator::*;
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }

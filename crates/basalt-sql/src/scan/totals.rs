@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SUM, AVG, MIN, MAX and COUNT of a scan's numbers, without groups: added up by the scan where row groups have them, or
+//! SUM, AVG, MIN, MAX and COUNT of a scan's numbers, MIN and MAX of its texts, without groups: added up by the scan where row groups have them, or
 //! answered by what row groups say of all their values. Rows that the scan must make cells of come as batches, and go to the
 //! planner's own accumulators, which the rest is merged into.
 
@@ -13,7 +13,7 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{Result, ScalarValue, exec_datafusion_err, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Accumulator;
 use datafusion::physical_expr::PhysicalExpr;
@@ -356,8 +356,14 @@ fn state(figure: Figure, totals: &Totals, fields: &[FieldRef]) -> Result<Vec<Arr
             let [count, of_sum] = fields else { return internal_err!("an average is of two parts") };
             vec![integer(column(at).count.into(), count.data_type())?, sum(column(at), of_sum.data_type())?]
         }
-        Figure::Least(at) => vec![extreme(column(at).least(), first.data_type())?],
-        Figure::Most(at) => vec![extreme(column(at).most(), first.data_type())?],
+        Figure::Least(at) => match column(at).least_text() {
+            Some(least) => vec![text(least, first.data_type())?],
+            None => vec![extreme(column(at).least(), first.data_type())?],
+        },
+        Figure::Most(at) => match column(at).most_text() {
+            Some(most) => vec![text(most, first.data_type())?],
+            None => vec![extreme(column(at).most(), first.data_type())?],
+        },
     })
 }
 
@@ -378,6 +384,16 @@ fn extreme(number: Option<Number>, data_type: &DataType) -> Result<ArrayRef> {
         }
         (Some(Number::Float(number)), _) => ScalarValue::Float64(Some(number)).to_array(),
     }
+}
+
+fn text(text: &[u8], data_type: &DataType) -> Result<ArrayRef> {
+    if data_type.is_string() {
+        let text = str::from_utf8(text);
+        let text =
+            text.map_err(|_| exec_datafusion_err!("a stored VARCHAR is not UTF-8 and cannot be read"))?;
+        return ScalarValue::from(text).cast_to(data_type)?.to_array();
+    }
+    ScalarValue::Binary(Some(text.to_vec())).cast_to(data_type)?.to_array()
 }
 
 /// A number, or the digits of a DECIMAL. What leaves 64 bits of an integer wraps, as the planner's own SUM does.

@@ -25,17 +25,24 @@ impl Chance {
 type Make = fn(u64) -> String;
 
 /// Name, type, and a value of it by a number.
-const COLUMNS: [(&str, &str, Make); 13] = [
+const COLUMNS: [(&str, &str, Make); 20] = [
     ("k1", "varchar not null", |n| format!("'{}'", ["a", "ab", "b", "ba"][n as usize % 4])),
     ("k2", "integer not null", |n| format!("{}", n as i64 - 500)),
+    ("k3", "char(3) not null", |n| format!("'{}'", ["a", "a\u{1}", "a\u{1}b", "ab", "b"][n as usize % 5])),
+    ("k4", "binary(2) not null", |n| format!("x'{}'", ["01", "0100", "0a", "ff00"][n as usize % 4])),
     ("tiny", "tinyint", |n| format!("{}", n % 200 - n % 100)),
     ("big", "bigint", |n| format!("{}", (n as i64 - 300) * 3_000_000_000)),
     ("uns", "unsigned_int", |n| format!("{}", n * 7)),
     ("dec", "decimal(9,2)", |n| format!("{}.{:02}", n % 40, n % 7 * 10)),
     ("free", "decimal", |n| format!("{}.{:03}", n % 40, n % 9)),
+    ("wide", "decimal", |n| format!("{}.{}{:018}", n % 4, "3".repeat(18), n % 9)),
     ("dbl", "double", |n| format!("{}.25e0", n % 50)),
     ("txt", "varchar", |n| format!("'text {}'", n % 60)),
     ("chr", "char(4)", |n| format!("'{}'", ["x", "xy", "xyz", "wxyz"][n as usize % 4])),
+    ("bin", "binary(2)", |n| format!("x'{:02x}{:02x}'", n % 5, n % 3)),
+    ("bytes", "varbinary", |n| format!("x'{}'", ["00", "0001", "01", "ff"][n as usize % 4])),
+    ("seven", "integer default 7", |n| format!("{}", n % 12)),
+    ("word", "varchar default 'text 1'", |n| format!("'text {}'", n % 30)),
     ("day", "date", |n| format!("date '2024-{:02}-{:02}'", n % 12 + 1, n % 28 + 1)),
     ("moment", "timestamp", |n| format!("timestamp '2024-01-{:02} 10:00:00.{:03}'", n % 28 + 1, n % 1000)),
     ("flag", "boolean", |n| if n.is_multiple_of(2) { "true".into() } else { "false".into() }),
@@ -64,8 +71,12 @@ fn condition(chance: &mut Chance, depth: u32) -> String {
         0 => format!("{name} is {not}null"),
         1 => format!("{name} {not}in ({low}, {high})"),
         2 => format!("{name} {not}between {low} and {high}"),
-        3 if name == "txt" => {
+        2..=3 if matches!(name, "txt" | "word") => {
             let pattern = chance.one_of(&["text 1%", "text%", "text 5_", "%7", "text 12", "%", "t%x%"]);
+            format!("{name} {not}like '{pattern}'")
+        }
+        2..=3 if matches!(name, "chr" | "k3") => {
+            let pattern = chance.one_of(&["x%", "x %", "xy", "%z", "a%", "a\u{1}%", "_", "x"]);
             format!("{name} {not}like '{pattern}'")
         }
         4 if name == "flag" => format!("{not}flag"),
@@ -96,7 +107,7 @@ async fn a_condition_finds_the_rows_of_which_it_is_true() {
         let columns: Vec<String> =
             COLUMNS.iter().map(|(name, sql_type, _)| format!("{name} {sql_type}")).collect();
         let create = format!(
-            "create table t ({}, constraint pk primary key (k1{order}, k2{order}))",
+            "create table t ({}, constraint pk primary key (k1{order}, k2{order}, k3{order}, k4{order}))",
             columns.join(", ")
         );
         changed(&session, &create).await.expect("the table is valid");
@@ -105,7 +116,7 @@ async fn a_condition_finds_the_rows_of_which_it_is_true() {
         // All rows in one file; then some in memory, too, which replace others or lie between them.
         let (mut some, mut asked) = (0, 0);
         for round in 0..2 {
-            for _ in 0..120 {
+            for _ in 0..200 {
                 let condition = condition(&mut chance, 3);
                 let found = format!("select count(*), coalesce(sum(k2), 0) from t where {condition}");
                 let told = format!(

@@ -47,15 +47,29 @@ impl BlockBuilder {
 
     /// Adds a cell that comes behind all others.
     pub(crate) fn push(&mut self, cell: &CellRef<'_>) {
-        let new_row = self.slots.last().is_none_or(|last| key_row(&self.keys, last) != cell.row);
-        if new_row {
-            self.row_starts.push(self.slots.len() as u32);
-        }
-        let repeated = !new_row
+        let same_row = self.slots.last().is_some_and(|last| key_row(&self.keys, last) == cell.row);
+        let repeated = same_row
             && self
                 .slots
                 .last()
                 .is_some_and(|last| key_column(&self.keys, last) == (cell.family, cell.qualifier));
+        self.add(cell, !same_row, repeated);
+    }
+
+    /// The same, of a cell of which it is known what comes before it in its row.
+    pub(crate) fn push_behind(&mut self, before: Option<&CellRef<'_>>, cell: &CellRef<'_>) {
+        let before = before.filter(|_| !self.slots.is_empty());
+        // Qualifiers differ more often than families do.
+        let repeated =
+            before.is_some_and(|before| before.qualifier == cell.qualifier && before.family == cell.family);
+        self.add(cell, before.is_none(), repeated);
+    }
+
+    /// Adds a cell: whether it is the first of its row here, and whether it is of the column of the one before.
+    fn add(&mut self, cell: &CellRef<'_>, new_row: bool, repeated: bool) {
+        if new_row {
+            self.row_starts.push(self.slots.len() as u32);
+        }
         self.plain &= !repeated && !cell.cell_type.is_delete();
         self.slots.push(CellSlot {
             key: self.keys.len() as u32,
@@ -70,6 +84,8 @@ impl BlockBuilder {
             timestamp: cell.timestamp,
             seq: cell.seq,
         });
+        let key_len = 2 + cell.row.len() + 1 + cell.family.len() + cell.qualifier.len() + 9;
+        self.keys.reserve(key_len);
         self.keys.extend_from_slice(&(cell.row.len() as u16).to_be_bytes());
         self.keys.extend_from_slice(cell.row);
         self.keys.push(cell.family.len() as u8);

@@ -89,11 +89,13 @@ pub(super) fn build_runs(
         if len > 1 {
             cells.sort_by(CellRef::compare);
         }
+        let mut before = None;
         for cell in &cells {
             if builder.is_full() {
                 out.extend(builder.finish());
             }
-            builder.push(cell);
+            builder.push_behind(before, cell);
+            before = Some(cell);
         }
         at += len;
     }

@@ -257,6 +257,11 @@ impl LoneFiles {
 
     /// Begins with the first window of a part, and leaves the rest for later; the piece, if the window is read as cells.
     fn begin_window(&mut self, part: Part, access: &ReadAccess) -> Result<Option<Piece>> {
+        if let Some(front) = self.front_of(&part)? {
+            let range = KeyRange { start: part.range.start.clone(), end: Some(front.clone()) };
+            self.leave(part, Some(front));
+            return Ok(Some(Piece::Cells(range)));
+        }
         let mut window = part.clone();
         let before = std::mem::take(&mut self.opened);
         let Some(lone) = self.lone_of(&part, &before, access)? else {
@@ -279,43 +284,74 @@ impl LoneFiles {
                 None => as_cells.push(Arc::clone(other)),
             }
         }
-        let range = window.range.clone();
-        if range.end != part.range.end {
-            let start = range.end.clone().expect("a window that ends before its part has an end");
-            let range = KeyRange { start, end: part.range.end.clone() };
-            self.rest = Some(Part { range, cut_before: true, ..part });
-        }
+        let mut range = window.range.clone();
         let Some(rows) = rows_in(&window, &lone.group, access)? else {
+            self.leave(part, range.end.clone());
             return Ok(Some(Piece::Cells(range)));
         };
-        let mut sides = vec![];
-        if !rows.is_empty() {
-            sides.push(Side::new(lone, rows));
-        }
+        let mut groups = vec![(lone, rows)];
         for (other, block) in peers.into_iter().filter(|(other, _)| other.overlaps(&range)) {
             let Some(peer) = self.open(&before, &other, block, access)? else {
                 as_cells.push(other);
                 continue;
             };
-            let bound = |row: &[u8]| peer.explained(lower_bound(&peer.group, row));
-            let end = range.end.as_deref().map_or(Ok(peer.group.rows()), bound)?;
-            let rows = bound(&range.start)?..end;
-            if !rows.is_empty() {
-                sides.push(Side::new(peer, rows));
-            }
+            let first = peer.explained(lower_bound(&peer.group, &range.start))?;
+            let end = peer.end_of(range.end.as_deref())?;
+            groups.push((peer, first..end));
+        }
+        if groups.iter().all(|(_, rows)| rows.is_empty()) {
+            self.leave(part, range.end.clone());
+            return Ok(Some(Piece::Cells(range)));
         }
         as_cells.retain(|file| file.overlaps(&range));
         let mut sources: Vec<BoxedSource> = self.memtables.iter().map(|memtable| memtable()).collect();
         sources.extend(file_sources(&as_cells, access, self.seq_max));
-        let rows_max: usize = sides.iter().map(Side::row_count).sum();
-        let Some(of_cells) = OfCells::read(sources, &range, rows_max)? else {
-            // There is little that could pass.
-            return Ok(Some(Piece::Cells(range)));
-        };
-        let rows_max = rows_max + of_cells.rows.len();
+        let rows_max = groups.iter().map(|(_, rows)| rows.len()).sum();
+        let of_cells = OfCells::read(sources, &mut range, rows_max)?;
+        let is_cut = range.end != window.range.end;
+        self.leave(part, range.end.clone());
+        let mut sides = vec![];
+        for (opened, mut rows) in groups {
+            if is_cut {
+                rows.end = rows.end.min(opened.end_of(range.end.as_deref())?);
+            }
+            if !rows.is_empty() {
+                sides.push(Side::new(opened, rows));
+            }
+        }
+        let rows_max = sides.iter().map(Side::row_count).sum::<usize>() + of_cells.rows.len();
         let woven = weave(sides, of_cells, &self.taking)?;
         self.take_window(woven, rows_max, &range);
         Ok(None)
+    }
+
+    /// The first row of a part's block, if the part begins in front of it and no other file has rows there: only memtables have, and so
+    /// there is nothing to bring together.
+    fn front_of(&self, part: &Part) -> Result<Option<Bytes>> {
+        if part.cut_before {
+            return Ok(None);
+        }
+        let first = match part.block {
+            0 => part.file.meta().first_row.clone(),
+            block => {
+                let reader = part.file.reader()?;
+                Bytes::copy_from_slice(part.file.explained(reader.block_first_row(block))?)
+            }
+        };
+        let front = KeyRange { start: part.range.start.clone(), end: Some(first.clone()) };
+        let is_apart = !front.is_empty()
+            && part.range.end.as_ref().is_none_or(|end| first < end)
+            && !self.stretches[part.at].others.iter().any(|file| file.overlaps(&front));
+        Ok(is_apart.then_some(first))
+    }
+
+    /// Leaves what a part has from here on for later.
+    fn leave(&mut self, part: Part, from: Option<Bytes>) {
+        if from != part.range.end {
+            let start = from.expect("a window that ends before its part has an end");
+            let range = KeyRange { start, end: part.range.end.clone() };
+            self.rest = Some(Part { range, cut_before: true, ..part });
+        }
     }
 
     /// Hands a window out from now on.

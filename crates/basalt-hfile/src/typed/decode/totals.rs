@@ -6,10 +6,11 @@
 
 use basalt_model::{ColumnRef, SqlType, TableSchema};
 
+use super::text_extremes::TextExtremes;
 use super::{Column, Place, RowDecoder, Selected};
 use crate::columnar::{
-    ColumnVector, ColumnarBlock, Facts, Form, Mask, Numbers, Place as ValuePlace, Stored, VectorValues,
-    float_32, float_64,
+    ColumnVector, ColumnarBlock, Facts, Form, Held, Mask, Numbers, Place as ValuePlace, Stored, Strings,
+    VectorValues, float_32, float_64,
 };
 use crate::error::Result as FileResult;
 
@@ -32,7 +33,7 @@ pub enum Number {
 }
 
 /// What is known of the values of a column that are not NULL.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Total {
     form: Form,
     wanted: Wanted,
@@ -44,6 +45,7 @@ pub struct Total {
     pub float_sum: f64,
     least: i64,
     most: i64,
+    texts: TextExtremes,
     /// The row group in hand has been taken into account by its head.
     is_answered: bool,
 }
@@ -63,8 +65,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// True if what is wanted of the column can be had of its values as they are stored: the number of values of any type, what else there
-    /// is of numbers and moments. Not of columns with a DEFAULT, which are not all stored.
+    /// True if what is wanted of the column can be had of its values as they are stored: the number of values of any type, the least and the greatest of
+    /// numbers, moments, VARCHAR and VARBINARY, the sum of numbers. Not of columns with a DEFAULT, which are not all stored.
     pub fn can_have(table: &TableSchema, column: ColumnRef, wanted: Wanted) -> bool {
         use SqlType::*;
         let has_default =
@@ -73,7 +75,8 @@ impl Totals {
             table.sql_type(column),
             Decimal(None) | Boolean | Char(_) | Varchar(_) | Binary(_) | Varbinary(_) | Array(_)
         );
-        (is_number || wanted.is_count()) && !has_default
+        let is_text = matches!(table.sql_type(column), Varchar(_) | Varbinary(_));
+        (is_number || wanted.is_count() || is_text && !wanted.sum) && !has_default
     }
 }
 
@@ -94,18 +97,33 @@ impl Total {
             float_sum: 0.0,
             least: i64::MAX,
             most: i64::MIN,
+            texts: TextExtremes::default(),
             is_answered: false,
         }
     }
 
-    /// The least value, if that was wanted and there is one.
+    /// The least number, if that was wanted and there is one.
     pub fn least(&self) -> Option<Number> {
-        (self.wanted.extremes && self.count > 0).then(|| self.number(self.least))
+        self.has_extremes().then(|| self.number(self.least))
     }
 
-    /// The greatest value, if that was wanted and there is one.
+    /// The greatest number, if that was wanted and there is one.
     pub fn most(&self) -> Option<Number> {
-        (self.wanted.extremes && self.count > 0).then(|| self.number(self.most))
+        self.has_extremes().then(|| self.number(self.most))
+    }
+
+    fn has_extremes(&self) -> bool {
+        self.wanted.extremes && self.count > 0 && self.form != Form::Bytes
+    }
+
+    /// The least text, if that was wanted and there is one.
+    pub fn least_text(&self) -> Option<&[u8]> {
+        self.texts.least()
+    }
+
+    /// The greatest text, if that was wanted and there is one.
+    pub fn most_text(&self) -> Option<&[u8]> {
+        self.texts.most()
     }
 
     fn number(&self, stored: i64) -> Number {
@@ -118,14 +136,17 @@ impl Total {
 
     /// Takes values into account of which only this is known; false if more is wanted.
     fn answer(&mut self, facts: &Facts) -> bool {
-        let extremes = facts.extremes().filter(|_| facts.values > 0);
-        if self.wanted.sum || self.wanted.extremes && extremes.is_none() && facts.values > 0 {
+        if self.wanted.sum {
             return false;
         }
-        self.count += facts.values as u64;
-        if let Some((least, most)) = extremes {
-            (self.least, self.most) = (self.least.min(least), self.most.max(most));
+        if self.wanted.extremes && facts.values > 0 {
+            if let Some((least, most)) = facts.extremes() {
+                (self.least, self.most) = (self.least.min(least), self.most.max(most));
+            } else if !facts.text_extremes().is_some_and(|(min, max)| self.texts.answer(min, max)) {
+                return false;
+            }
         }
+        self.count += facts.values as u64;
         true
     }
 
@@ -181,6 +202,48 @@ impl Total {
             let least = numbers.iter().fold(i64::MAX, |least, &number| least.min(number as i64));
             let most = numbers.iter().fold(i64::MIN, |most, &number| most.max(number as i64));
             (self.least, self.most) = (self.least.min(least), self.most.max(most));
+        }
+    }
+}
+
+impl Total {
+    /// Adds the texts of some rows of a vector, of which only the extremes can be wanted.
+    fn add_texts(&mut self, texts: &Strings, vector: &ColumnVector, rows: &Mask) {
+        let selected = Selected::of(rows);
+        for at in 0..selected.len() {
+            let row = selected.row(at);
+            let index = match &vector.places {
+                None => row,
+                Some(places) => match places[row] {
+                    ValuePlace::Value(index) => index as usize,
+                    ValuePlace::Empty | ValuePlace::Missing => continue,
+                },
+            };
+            self.texts.add(texts.get(index));
+            self.count += 1;
+        }
+    }
+
+    /// Adds all texts of a row group, of which those vectors are decoded that may have the least or the greatest.
+    fn add_text_group(&mut self, block: &ColumnarBlock, stored: Stored, held: &mut Held) -> FileResult<()> {
+        for vector in 0..block.vectors() {
+            if block.facts_of_vector(stored, vector)?.is_some_and(|facts| self.answer(&facts)) {
+                continue;
+            }
+            let rows = Mask::of_range(0..block.rows_of(vector));
+            self.add_vector(held.vector(block, stored, vector)?, &rows);
+            held.release();
+        }
+        Ok(())
+    }
+
+    fn add_vector(&mut self, vector: &ColumnVector, rows: &Mask) {
+        match &vector.values {
+            VectorValues::Texts(texts) => self.add_texts(texts, vector, rows),
+            VectorValues::Codes(dictionary, codes) => {
+                self.add_texts(&dictionary.strings_of(codes), vector, rows);
+            }
+            VectorValues::Narrow(_) | VectorValues::Wide(_) => {}
         }
     }
 }
@@ -255,8 +318,10 @@ impl RowDecoder {
         self.load(block)?;
         let Self { columns, totals: Some(totals), held, .. } = self else { return Ok(false) };
         for (column, total) in columns.iter().zip(&mut totals.columns) {
-            if let Some(stored) = stored(column, block).filter(|_| !total.is_answered) {
-                held.each_number(block, stored, |numbers| total.add(numbers))?;
+            let Some(stored) = stored(column, block).filter(|_| !total.is_answered) else { continue };
+            match total.form {
+                Form::Bytes => total.add_text_group(block, stored, held)?,
+                _ => held.each_number(block, stored, |numbers| total.add(numbers))?,
             }
         }
         Ok(true)
@@ -291,8 +356,7 @@ impl RowDecoder {
                 (VectorValues::Wide(numbers), false) => {
                     total.add_wide(choose(numbers, values, rows, &mut totals.wide));
                 }
-                // A column of numbers without any value.
-                (VectorValues::Texts(_) | VectorValues::Codes(..), _) => {}
+                (VectorValues::Texts(_) | VectorValues::Codes(..), _) => total.add_vector(values, rows),
             }
             if one_by_one {
                 held.release();

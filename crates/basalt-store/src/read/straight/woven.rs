@@ -35,6 +35,11 @@ use crate::read::source::{CellSource, RunList};
 /// As many keys are looked for one by one in a side with so many times as many rows; more are merged with all of its own.
 const LOOKUP_FACTOR: usize = 16;
 
+/// Rows of one source that are read as cells, for which a window does not end sooner.
+const ROWS_MAX: usize = 16 << 10;
+/// Bytes of cells of a window, about, with which it ends.
+const BYTES_MAX: usize = 8 << 20;
+
 /// An open row group.
 #[derive(Debug, Clone)]
 pub(super) struct Opened {
@@ -47,6 +52,12 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn is(&self, file: &Arc<StoreFile>, block: usize) -> bool {
         self.block == block && Arc::ptr_eq(&self.file, file)
+    }
+
+    /// The first row that is not below `end`.
+    pub(super) fn end_of(&self, end: Option<&[u8]>) -> Result<usize> {
+        let bound = |end| super::lower_bound(&self.group, end);
+        self.explained(end.map_or(Ok(self.group.rows()), bound))
     }
 
     pub(super) fn explained<T>(&self, result: basalt_hfile::Result<T>) -> Result<T> {
@@ -428,43 +439,59 @@ pub(super) struct OfCells {
 }
 
 impl OfCells {
-    /// What the sources have in a window; `None` if it is more than `rows_max` rows of any one.
-    pub(super) fn read(
-        sources: Vec<BoxedSource>,
-        window: &KeyRange,
-        rows_max: usize,
-    ) -> Result<Option<Self>> {
-        let (mut rows, mut all_runs): (Vec<Bytes>, Vec<Vec<CellRun>>) = Default::default();
+    /// What the sources have in a window, which is made to end sooner if that is more than `rows_max` rows of one of them, or many bytes.
+    pub(super) fn read(sources: Vec<BoxedSource>, window: &mut KeyRange, rows_max: usize) -> Result<Self> {
+        let rows_max = rows_max.max(ROWS_MAX);
+        let (mut rows, mut runs): (Vec<Vec<Bytes>>, Vec<Vec<CellRun>>) = Default::default();
+        let mut bytes = 0;
         for mut source in sources {
-            let first = rows.len();
-            let mut runs = vec![];
+            let (mut own_rows, mut own_runs) = (vec![], vec![]);
             source.seek(&window.start);
-            while let Some(CellRun { block, mut cells }) = source.next_run(window.end.as_deref())? {
-                if let Some(end) = &window.end {
-                    cells.end = cells.end.min(block.lower_bound_row(end)).max(cells.start);
-                }
-                let mut at = cells.start;
-                while at < cells.end {
-                    let row = block.row(at);
-                    if rows.len() == first || rows[rows.len() - 1] != row {
-                        rows.push(Bytes::copy_from_slice(row));
-                    }
-                    let next = block.row_starts.partition_point(|&start| start as usize <= at);
-                    at = block.row_starts.get(next).map_or(cells.end, |&start| start as usize);
-                }
-                if rows.len() - first > rows_max {
-                    return Ok(None);
-                }
-                if cells.is_empty() {
+            while let Some(run) = source.next_run(window.end.as_deref())? {
+                let Some(run) = before(run, window.end.as_deref()) else { break };
+                append_rows(&run, &mut own_rows);
+                bytes += run.block.keys.len() + run.block.values.len();
+                own_runs.push(run);
+                // The last row may go on.
+                if let [_, .., last] = &own_rows[..]
+                    && (own_rows.len() > rows_max || bytes > BYTES_MAX)
+                {
+                    window.end = Some(last.clone());
                     break;
                 }
-                runs.push(CellRun { block, cells });
             }
-            all_runs.push(runs);
+            rows.push(own_rows);
+            runs.push(own_runs);
         }
+        let end = window.end.as_deref();
+        let is_before = |row: &Bytes| end.is_none_or(|end| &row[..] < end);
+        let mut rows: Vec<Bytes> = rows.into_iter().flatten().filter(is_before).collect();
         rows.sort();
         rows.dedup();
-        Ok(Some(Self { rows, runs: all_runs }))
+        let inside = |runs: Vec<CellRun>| runs.into_iter().map_while(|run| before(run, end)).collect();
+        Ok(Self { rows, runs: runs.into_iter().map(inside).collect() })
+    }
+}
+
+/// What a run has of the rows below `end`; `None` if nothing.
+fn before(CellRun { block, mut cells }: CellRun, end: Option<&[u8]>) -> Option<CellRun> {
+    if let Some(end) = end {
+        cells.end = cells.end.min(block.lower_bound_row(end)).max(cells.start);
+    }
+    (!cells.is_empty()).then_some(CellRun { block, cells })
+}
+
+/// Adds the rows of a run, the first of which may be there.
+fn append_rows(CellRun { block, cells }: &CellRun, rows: &mut Vec<Bytes>) {
+    let mut next = block.row_starts.partition_point(|&start| start as usize <= cells.start);
+    let mut at = cells.start;
+    while at < cells.end {
+        let row = block.row(at);
+        if at > cells.start || rows.last().is_none_or(|last| last != row) {
+            rows.push(block.keys.slice_ref(row));
+        }
+        at = block.row_starts.get(next).map_or(cells.end, |&start| start as usize);
+        next += 1;
     }
 }
 
