@@ -119,7 +119,7 @@ bench-rpc: build
 	$(CARGO_TARGET_DIR)/release/basalt bench rpc --rows $(ROWS)
 
 bench-encodings: build
-	$(CARGO_TARGET_DIR)/release/basalt bench encodings --rows $(or $(TABLE_ROWS),8000000) --out docs/benchmarks/encodings.md
+	$(CARGO_TARGET_DIR)/release/basalt bench encodings --rows $(or $(TABLE_ROWS),8000000) --memory $(or $(MEMORY),18GB) --out docs/benchmarks/encodings.md
 
 COLUMNAR := $(CACHE)/columnar-sf$(SF)
 bench-columnar: build

@@ -33,6 +33,19 @@ impl IndexHints {
         !self.none && self.preferred.is_empty()
     }
 
+    /// The tables that are named.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &str> {
+        self.preferred.iter().map(|(table, _)| table.as_str())
+    }
+
+    /// The same with other names of tables, where `own` knows any.
+    pub(crate) fn renamed(&self, own: impl Fn(&str) -> Option<String>) -> Self {
+        let renamed = |(table, indexes): &(String, Vec<String>)| {
+            (own(table).unwrap_or_else(|| table.clone()), indexes.clone())
+        };
+        Self { none: self.none, preferred: self.preferred.iter().map(renamed).collect() }
+    }
+
     /// The indexes to prefer for a table, by name.
     pub(crate) fn preferred<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
         let of_table = self.preferred.iter().filter(move |(name, _)| name == table);
@@ -40,13 +53,14 @@ impl IndexHints {
     }
 }
 
-/// Hints that ask for what is done in any case: keys are skipped to, scans go forward and read no more than they need, joins come one after the other,
+/// Hints that ask for what is done in any case: keys are skipped to, scans read no more than they need, joins come one after the other,
 /// and nothing is sorted in order to be grouped.
-const ALWAYS_SO: [&str; 5] = ["SKIP_SCAN", "FORWARD_SCAN", "SMALL", "NO_STAR_JOIN", "HASH_AGGREGATE"];
+const ALWAYS_SO: [&str; 4] = ["SKIP_SCAN", "SMALL", "NO_STAR_JOIN", "HASH_AGGREGATE"];
 
 /// Phoenix's other hints, which name ways that there are none of here.
-const OF_PHOENIX: [&str; 8] = [
+const OF_PHOENIX: [&str; 9] = [
     "RANGE_SCAN",
+    "FORWARD_SCAN",
     "SEEK_TO_COLUMN",
     "NO_SEEK_TO_COLUMN",
     "NO_INTRA_REGION_PARALLELIZATION",

@@ -10,6 +10,7 @@ mod dynamic;
 mod existence;
 mod families;
 mod having;
+mod hinted;
 mod key_offset;
 mod labels;
 mod listed;
@@ -62,14 +63,16 @@ use crate::file_table::FileTable;
 use crate::functions;
 use crate::hints::IndexHints;
 use crate::index;
+use crate::joins;
 use crate::memory::StatementPool;
 use crate::progress::Progress;
-use crate::scan::BasaltTable;
+use crate::scan::{self, BasaltTable};
 use crate::sequence::{self, Currents};
 use crate::spill;
 pub(crate) use existence::ListsOfExists;
 pub(crate) use families::resolve_expr as resolve_families;
 use having::Having;
+use hinted::Aliases;
 pub(crate) use labels::shown_schema;
 pub(crate) use listed::ListedSubqueries;
 pub(crate) use lists::UnknownInLists;
@@ -98,6 +101,7 @@ pub(crate) struct Planning {
     pub(crate) index_hints: IndexHints,
     /// What the statement has to say besides its answer.
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
+    aliases: Mutex<Aliases>,
     /// A plan of the statement keeps rows in memory that another one would not.
     keeps_rows: AtomicBool,
     tokens: TokenMap,
@@ -127,6 +131,7 @@ impl Planning {
             schema: None,
             index_hints: IndexHints::default(),
             warnings: Arc::default(),
+            aliases: Mutex::default(),
             keeps_rows: AtomicBool::new(false),
             tokens,
             files: Mutex::default(),
@@ -190,8 +195,9 @@ impl Planning {
 
     fn open(&self, name: &TableName, dynamic: &[ColumnDef]) -> Result<Arc<BasaltTable>, SqlError> {
         let table = Arc::new(self.open_plain(name, dynamic)?);
-        let indexes = index::usable(self, &table)?;
-        Ok(if indexes.is_empty() { table } else { Arc::new(table.with_indexes(indexes, &self.index_hints)) })
+        let (indexes, hints) = (index::usable(self, &table)?, self.index_hints());
+        self.warn_of_indexes(&table, &indexes, &hints);
+        Ok(if indexes.is_empty() { table } else { Arc::new(table.with_indexes(indexes, &hints)) })
     }
 
     /// A table as it was. Its indexes are those of now, so none is read.
@@ -203,7 +209,7 @@ impl Planning {
     ) -> Result<Arc<BasaltTable>, SqlError> {
         let table = self.open_plain(name, dynamic)?.at_moment(moment);
         if table.descriptor.families.iter().any(|family| family.versions_max == 1) {
-            self.warnings.lock().push(format!(
+            self.warn(format!(
                 "table {name} keeps one version of a value: what was overwritten since then may be missing; CREATE or ALTER TABLE .. VERSIONS = n keeps more"
             ));
         }
@@ -253,6 +259,7 @@ impl Planning {
         key_offset::rewrite(&mut query, self)?;
         merged::check(&query)?;
         row_facts::rewrite(&mut query, self);
+        self.aliases.lock().add_from(&query);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
         phrases::rewrite(&mut query)?;
@@ -304,7 +311,15 @@ impl Planning {
         simplifier.coerce(expr, schema).and_then(|expr| simplifier.simplify(expr))
     }
 
-    /// Optimizes and makes it runnable.
+    /// Says something besides the answer, once.
+    pub(crate) fn warn(&self, warning: String) {
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// Optimizes and makes it runnable. Warns of what is probably not meant.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
         let optimized = self.engine.one_table().optimize(plan, self.state());
         let plan = optimized.map_err(|error| self.error(error))?;
@@ -313,6 +328,9 @@ impl Planning {
         if spill::keeps_rows(&physical) {
             self.keeps_rows.store(true, Ordering::Relaxed);
         }
+        self.warn_of_tables();
+        let unmeant = joins::products(&physical).into_iter().chain(scan::whole_reads(&physical));
+        unmeant.for_each(|warning| self.warn(warning));
         Ok(physical)
     }
 

@@ -26,7 +26,6 @@ use crate::engine::Engine;
 use crate::error::{SqlError, code};
 use crate::hints::{self, Hints, Uncached};
 use crate::index;
-use crate::joins;
 use crate::outcome::{Outcome, RowStream, timed_out};
 use crate::panics::{caught, caught_async};
 use crate::parameter::{Prepared, Value};
@@ -394,8 +393,6 @@ impl Session {
         (plan, physical): (&LogicalPlan, Arc<dyn ExecutionPlan>),
         titles: &Titles,
     ) -> Result<RowStream, SqlError> {
-        self.warnings.lock().extend(joins::products(&physical));
-        self.warnings.lock().extend(scan::whole_reads(&physical));
         let keeps_rows = spill::keeps_rows(&physical);
         let mut batches = planning.start(physical)?;
         let mut first = None;

@@ -22,13 +22,15 @@ use super::page::{Plot, write_page};
 use super::plot::{self, Line};
 use super::sheet::{Sheet, median, percentile, write_json};
 use crate::args::{BenchEncodingsArgs, Shared};
-use crate::connection::Connection;
+use crate::connection::{Connection, memory_bytes};
 use crate::failure::{Failure, Result};
 use crate::progress::size;
 use crate::statement::{Until, measure};
 
 const ALL_COLUMNS: &str = "SELECT COUNT(*), SUM(pk), SUM(v1), SUM(v2) FROM";
 const ONE_COLUMN: &str = "SELECT SUM(v1) FROM";
+/// Warm readings, one behind the other, for each of the others.
+const WARM_READINGS: usize = 5;
 
 /// Where the data is before it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +39,7 @@ enum Place {
     Disk,
     /// In the system's cache; the database was opened anew.
     System,
-    /// Where the same query, asked twice before, has left it.
+    /// Where the same query, asked twice before, has left it: in the block cache, as far as that has room.
     Cache,
 }
 
@@ -59,6 +61,8 @@ struct Reading {
     threads: usize,
     one_column: bool,
     seconds: f64,
+    /// The share of the blocks asked for that the block cache had.
+    hits: f64,
 }
 
 /// All that is known of a table.
@@ -80,8 +84,12 @@ pub(crate) fn run(args: &BenchEncodingsArgs, shared: &Shared) -> Result<()> {
     };
     let work = work.context("cannot make a directory for the data")?;
     let db = work.path().join("db");
-    let memory = bandwidth(1, 512, args.runs);
-    say(shared, &format!("memory: one thread reads {:.2} GB/s", memory.gigabytes()));
+    let memory = [1, shared.threads()].map(|threads| bandwidth(threads, 512, args.runs));
+    let [one, all_threads] = memory.map(|memory| memory.gigabytes());
+    say(
+        shared,
+        &format!("memory: one thread reads {one:.2} GB/s, {} read {all_threads:.2}", shared.threads()),
+    );
     make_source(&db, args, shared)?;
     let mut all: Vec<Figures> = vec![];
     for encoding in Encoding::ALL {
@@ -94,9 +102,10 @@ pub(crate) fn run(args: &BenchEncodingsArgs, shared: &Shared) -> Result<()> {
     }
     let sheet = sheet(args, &all, &memory);
     sheet.print();
-    println!("{}", remarks(args, &all, &memory));
+    let remarks = remarks(args, shared, &all, &memory);
+    println!("{remarks}");
     if let Some(path) = &args.out {
-        let text = header(args) + &sheet.markdown() + "\n" + &remarks(args, &all, &memory) + "\n";
+        let text = header(args, shared) + &sheet.markdown() + "\n" + &remarks + "\n";
         write_page(path, text, &plots(args, &all)?)?;
     }
     if let Some(path) = &args.plot {
@@ -105,7 +114,8 @@ pub(crate) fn run(args: &BenchEncodingsArgs, shared: &Shared) -> Result<()> {
     }
     let figures = json!({
         "rows": args.rows,
-        "memory_gb_per_s": memory.gigabytes(),
+        "memory_gb_per_s": one,
+        "memory_gb_per_s_threads": all_threads,
         "tables": all.iter().map(|figures| figures.json(args.rows)).collect::<Vec<_>>(),
     });
     write_json(args.json.as_deref(), &figures)
@@ -186,23 +196,56 @@ fn read(
 ) -> Result<Vec<Reading>> {
     let sql = format!("{} t", if one_column { ONE_COLUMN } else { ALL_COLUMNS });
     let mut seconds: [Vec<f64>; 3] = Default::default();
+    let mut asked = [Asked::default(); 3];
     for _ in 0..args.runs {
         leave_cache(db)?;
-        let mut timed = |place: usize, connection: &Connection| -> Result<()> {
+        let mut timed = |place: Place, connection: &Connection| -> Result<()> {
+            let before = Asked::so_far(connection);
             let measured = measure(connection, &sql, Until::End)?;
-            seconds[place].push(measured.elapsed.as_secs_f64());
+            seconds[place as usize].push(measured.elapsed.as_secs_f64());
+            asked[place as usize].add_since(before, connection);
             Ok(())
         };
-        timed(0, &open(db, threads, shared)?)?;
+        timed(Place::Disk, &open(db, threads, shared)?)?;
         let connection = open(db, threads, shared)?;
-        timed(1, &connection)?;
+        timed(Place::System, &connection)?;
         measure(&connection, &sql, Until::End)?;
-        timed(2, &connection)?;
+        for _ in 0..WARM_READINGS {
+            timed(Place::Cache, &connection)?;
+        }
     }
-    let readings = Place::ALL.into_iter().zip(seconds);
+    let readings = Place::ALL.into_iter().zip(seconds).zip(asked);
     Ok(readings
-        .map(|(place, seconds)| Reading { place, threads, one_column, seconds: median(seconds) })
+        .map(|((place, seconds), asked)| {
+            let (seconds, hits) = (median(seconds), asked.hits());
+            Reading { place, threads, one_column, seconds, hits }
+        })
         .collect())
+}
+
+/// Blocks that the block cache was asked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    hits: u64,
+    misses: u64,
+}
+
+impl Asked {
+    fn so_far(connection: &Connection) -> Self {
+        let cache = connection.engine().database().metrics().cache;
+        Self { hits: cache.hits, misses: cache.misses }
+    }
+
+    fn add_since(&mut self, before: Self, connection: &Connection) {
+        let now = Self::so_far(connection);
+        self.hits += now.hits - before.hits;
+        self.misses += now.misses - before.misses;
+    }
+
+    /// The share that it had.
+    fn hits(self) -> f64 {
+        self.hits as f64 / (self.hits + self.misses).max(1) as f64
+    }
 }
 
 /// Asks the system to forget the database's files.
@@ -259,6 +302,12 @@ impl Figures {
         self.readings.iter().find(wanted).map_or(f64::NAN, |reading| reading.seconds)
     }
 
+    /// The share of the blocks that warm readings found in the block cache, of those that found the fewest.
+    fn warm_hits(&self) -> f64 {
+        let warm = self.readings.iter().filter(|reading| reading.place == Place::Cache);
+        warm.map(|reading| reading.hits).fold(1.0, f64::min)
+    }
+
     fn json(&self, rows: u32) -> Value {
         let readings = self.readings.iter().map(|reading| {
             let per_second = |bytes: f64| bytes / reading.seconds / 1e6;
@@ -267,6 +316,7 @@ impl Figures {
                 "threads": reading.threads,
                 "columns": if reading.one_column { "v1" } else { "all" },
                 "seconds": reading.seconds,
+                "cache_hits": reading.hits,
                 "rows_per_s": f64::from(rows) / reading.seconds,
                 "stored_mb_per_s": per_second(self.bytes as f64),
                 "plain_mb_per_s": per_second(f64::from(rows) * PLAIN_ROW_BYTES),
@@ -291,19 +341,21 @@ fn threads(all: &[Figures]) -> usize {
     readings.map(|reading| reading.threads).max().unwrap_or(1)
 }
 
-fn header(args: &BenchEncodingsArgs) -> String {
+fn header(args: &BenchEncodingsArgs, shared: &Shared) -> String {
     format!(
         "# Compression against block encoding\n\n\
-         Written by `basalt bench encodings --rows {} --runs {}` ({}): one table of an INTEGER key and two random FLOATs in every\n\
+         Written by `basalt bench encodings --rows {} --runs {} --memory {}` ({}): one table of an INTEGER key and two random FLOATs in every\n\
          encoding with every codec, one store file each, no Bloom filter. *all* adds up every column of every row, SUM(v1) one of them; *disk* is\n\
-         behind a dropped system cache, *system* the system's cache with a database just opened, *warm* the third time. *get* reads random rows by key.\n\n",
+         behind a dropped system cache, *system* the system's cache with a database just opened, *warm* the third time and the next four; *cached* is the\n\
+         share of blocks that the block cache had then. *get* reads random rows by key.\n\n",
         args.rows,
         args.runs,
+        size(memory_bytes(shared)),
         machine::processors(),
     )
 }
 
-fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Sheet<'static> {
+fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &[Bandwidth; 2]) -> Sheet<'static> {
     let most = threads(all);
     let rows = f64::from(args.rows);
     let headings = [
@@ -315,18 +367,24 @@ fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Shee
         "all, system",
         "all, warm",
         "all, threads",
+        "cached",
         "plain MB/s",
         "stored MB/s",
         "SUM(v1)",
         "SUM(v1), threads",
         "of memory",
+        "of memory, threads",
         "get p50",
         "p99",
     ];
     let mut sheet = Sheet::new(&headings, 1);
     for figures in all {
         let rate = |seconds: f64| format!("{} rows/s", crate::progress::short(rows / seconds));
-        let sum = figures.seconds(Place::Cache, 1, true);
+        let [sum, sum_threads] = [1, most].map(|threads| figures.seconds(Place::Cache, threads, true));
+        // Four bytes of a FLOAT.
+        let of_memory = |seconds: f64, memory: &Bandwidth| {
+            format!("{:.0} %", 100.0 * rows * 4.0 / seconds / 1e9 / memory.gigabytes())
+        };
         sheet.row(vec![
             figures.name(),
             size(figures.bytes),
@@ -336,12 +394,13 @@ fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Shee
             rate(figures.seconds(Place::System, 1, false)),
             rate(figures.seconds(Place::Cache, 1, false)),
             rate(figures.seconds(Place::Cache, most, false)),
+            format!("{:.0} %", 100.0 * figures.warm_hits()),
             format!("{:.0}", rows * PLAIN_ROW_BYTES / figures.seconds(Place::Cache, 1, false) / 1e6),
             format!("{:.0}", figures.bytes as f64 / figures.seconds(Place::Cache, 1, false) / 1e6),
             rate(sum),
-            rate(figures.seconds(Place::Cache, most, true)),
-            // Four bytes of a FLOAT.
-            format!("{:.0} %", 100.0 * rows * 4.0 / sum / 1e9 / memory.gigabytes()),
+            rate(sum_threads),
+            of_memory(sum, &memory[0]),
+            of_memory(sum_threads, &memory[1]),
             format!("{:.1} µs", percentile(&figures.gets, 0.5)),
             format!("{:.1} µs", percentile(&figures.gets, 0.99)),
         ]);
@@ -349,13 +408,14 @@ fn sheet(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> Shee
     sheet
 }
 
-fn remarks(args: &BenchEncodingsArgs, all: &[Figures], memory: &Bandwidth) -> String {
+fn remarks(args: &BenchEncodingsArgs, shared: &Shared, all: &[Figures], memory: &[Bandwidth; 2]) -> String {
+    let [one, all_threads] = memory.map(|memory| memory.gigabytes());
     format!(
-        "{} rows; one thread unless it says threads, which are {}; plain MB/s: at the {PLAIN_ROW_BYTES} bytes that HBase takes for a row in NONE;\n\
-         of memory: decoded bytes of SUM(v1) beside {:.2} GB/s, which one thread reads of memory",
+        "{} rows, {} of memory; one thread unless it says threads, which are {}; plain MB/s: at the {PLAIN_ROW_BYTES} bytes that HBase takes for a\n\
+         row in NONE; of memory: decoded bytes of SUM(v1) beside {one:.2} GB/s, which one thread reads of memory, and {all_threads:.2} GB/s, which all read",
         crate::output::grouped(args.rows.into()),
+        size(memory_bytes(shared)),
         threads(all),
-        memory.gigabytes()
     )
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums, averages and counts of exact numbers mean what the planner's own operators make of them: `FILTER (WHERE TRUE OR …)`
+//! Sums, averages and counts of exact numbers, and the least and the greatest of anything, mean what the planner's own operators make of them: `FILTER (WHERE TRUE OR …)`
 //! keeps an aggregation with those.
 
 use datafusion::arrow::array::RecordBatch;
@@ -32,12 +32,16 @@ fn number(chance: &mut Chance, depth: u32) -> String {
 }
 
 fn query(chance: &mut Chance, filtered: bool) -> [String; 2] {
-    let names = ["sum", "avg", "count", "sum", "avg"];
+    let names = ["sum", "avg", "count", "sum", "avg", "min", "max"];
     let mut aggregates = vec![];
     for index in 0..chance.below(4) + 1 {
-        let name = names[chance.below(5) as usize];
+        let name = names[chance.below(names.len() as u64) as usize];
         let number = number(chance, 2);
-        let of = if name == "count" { chance.one_of(&["*", "d", "t", "e", "i"]).to_owned() } else { number };
+        let of = match name {
+            "count" => chance.one_of(&["*", "d", "t", "e", "i"]).to_owned(),
+            "min" | "max" => chance.one_of(&["l", "t", "c", "d", "b", "day", "k2"]).to_owned(),
+            _ => number,
+        };
         let aggregate = if chance.below(9) == 0 { "sum(b)".to_owned() } else { format!("{name}({of})") };
         aggregates.push((aggregate, index));
     }
@@ -104,6 +108,8 @@ async fn numbers_add_up_as_in_the_planners_own_operators() {
     let plan =
         shown(&session, "explain select t, sum(d * (1 - e)), avg(d), count(*) from t group by t").await;
     assert!(plan.contains("NumberAggregate"), "{plan}");
+    let plan = shown(&session, "explain select min(l), max(t), count(c) from t").await;
+    assert!(plan.contains("ScanTotals"), "{plan}");
     let plan = shown(&session, "explain select sum(d) filter (where k2 is not null) from t").await;
     assert!(!plan.contains("NumberAggregate"), "{plan}");
 }

@@ -3,7 +3,7 @@
 
 use basalt_sql::Session;
 
-use super::{changed, count, doubled, open, plan};
+use super::{changed, count, doubled, numbers, open, plan};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statements_that_change_something_are_explained_and_do_not_run() {
@@ -107,4 +107,37 @@ async fn options_and_hints_have_nearest_names() {
     );
     changed(&session, "select /*+ NO_INDX SERIAL */ k from t").await.expect("runs");
     assert_eq!(session.take_warnings(), ["there is no hint NO_INDX; did you mean NO_INDEX?"]);
+}
+
+/// Rows in the order of the key are not sorted for a merge join, and an OFFSET over most of a table is not read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_order_of_the_key_spares_work() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    doubled(&session, 15).await;
+    fixture.engine.database().flush(None).expect("flushes");
+    let joined =
+        "select /*+ USE_SORT_MERGE_JOIN */ a.k from t a join t b on a.k = b.k where a.v >= 0 and b.v >= 0";
+    let shown = plan(&session, joined).await;
+    assert!(shown.contains("SortMergeJoin") && !shown.contains("SortExec"), "{shown}");
+    let mut found = numbers(&session, joined).await.expect("joins");
+    found.sort_unstable();
+    assert!(found.into_iter().eq(1..=1 << 15));
+    let shown = plan(&session, &joined.replace("a.k = b.k", "a.v = b.v")).await;
+    assert!(shown.contains("SortMergeJoin") && shown.contains("SortExec"), "{shown}");
+
+    for (sql, skips) in [
+        ("select k from t order by k offset 20000", true),
+        ("select k from t order by k limit 30000 offset 20000", false),
+        ("select k from t order by k limit 100 offset 20000", true),
+        ("select k from t order by k offset 12000", false),
+    ] {
+        let shown = plan(&session, sql).await;
+        let scan = shown.lines().find(|line| line.contains("BasaltScan")).expect("it scans");
+        assert_eq!(scan.contains("skip="), skips, "{sql}\n{shown}");
+        let offset: i64 =
+            sql.rsplit(' ').next().and_then(|offset| offset.parse().ok()).expect("ends with it");
+        let end = if sql.contains("limit 100 ") { offset + 100 } else { 1 << 15 };
+        assert!(numbers(&session, sql).await.expect(sql).into_iter().eq(offset + 1..=end), "{sql}");
+    }
 }
