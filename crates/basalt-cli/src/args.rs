@@ -13,8 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::output::OutputFormat;
 pub(crate) use bench::{
-    BenchArgs, BenchChangesArgs, BenchCommand, BenchEncodingsArgs, BenchIndexArgs, BenchJoinArgs,
-    BenchMemoryArgs, BenchPointsArgs, BenchRpcArgs, BenchSqlArgs, BenchStatementsArgs,
+    BenchArgs, BenchBesideArgs, BenchChangesArgs, BenchCommand, BenchEncodingsArgs, BenchIndexArgs,
+    BenchJoinArgs, BenchMemoryArgs, BenchPointsArgs, BenchRpcArgs, BenchSqlArgs, BenchStatementsArgs,
 };
 
 /// A wide-column database with SQL.

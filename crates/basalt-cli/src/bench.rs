@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `basalt bench`: whole workloads beside other programs, with the figures as Markdown. A module per workload.
 
+mod beside;
 mod chance;
 mod changes;
 mod encodings;
@@ -23,6 +24,7 @@ use crate::failure::Result;
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs, shared: &Shared) -> Result<()> {
     match &args.command {
+        BenchCommand::Beside(args) => beside::run(args, shared),
         BenchCommand::Changes(args) => changes::run(args, shared),
         BenchCommand::Encodings(args) => encodings::run(args, shared),
         BenchCommand::Index(args) => index::run(args, shared),

@@ -2,13 +2,15 @@
 //! Turns for others. A join makes many rows of few, or looks at many pairs that do not fit: it may go on for minutes without asking its inputs, which is
 //! where plans return to the executor. So joins do that of their own accord: statements beside them run, and they can be cancelled.
 //!
-//! 1. Above every join, after every [`BATCHES`] batches.
+//! 1. Above every join, after every [`BATCHES`] batches; in [`pairs`] that satisfy no condition, between two evaluations of it.
 //! 2. A nested-loop join looks at each pair of its left input, which it keeps, and a batch of its right one before it asks for another: the right batches
 //!    are cut so that these are about [`PAIRS`], and between two of them it is the others' turn. Shorter ones than [`ROWS_MIN`] would make the join
 //!    slower, as it computes conditions on one left row and one right batch at a time.
 //!
 //! **The rule comes last.** What finds its way through a plan by the names of columns (filters do) takes one column for another above
 //! a join of two that are named alike; these operators would be in the way, or worse. They say of their rows what their input says.
+
+mod pairs;
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,6 +56,9 @@ impl PhysicalOptimizerRule for JoinsTakeTurns {
             if !is_join(plan.as_ref()) {
                 return Ok(Transformed::no(plan));
             }
+            let letting_in = pairs::letting_in(plan.as_ref())?;
+            let has_condition = letting_in.is_some();
+            let plan = letting_in.unwrap_or(plan);
             let looped = plan.downcast_ref::<NestedLoopJoinExec>();
             let is_full = looped.is_some_and(|join| *join.join_type() == JoinType::Full);
             let (join, turn) = match looped.map(left_rows::wait_for_partitions) {
@@ -63,7 +68,8 @@ impl PhysicalOptimizerRule for JoinsTakeTurns {
                 Some(true) if left_rows::may_spill(config) => (in_short_pieces(plan, true)?, Turn::Joined),
                 Some(true) => (in_short_pieces(plan, false)?, Turn::InMemory),
             };
-            Ok(Transformed::yes(Turns::new(join, turn) as Arc<dyn ExecutionPlan>))
+            let turns = Turns { input: join, turn, has_condition };
+            Ok(Transformed::yes(Arc::new(turns) as Arc<dyn ExecutionPlan>))
         };
         plan.transform_up(of_plan).data()
     }
@@ -114,11 +120,13 @@ enum Turn {
 struct Turns {
     input: Arc<dyn ExecutionPlan>,
     turn: Turn,
+    /// It is a join with a condition besides equalities.
+    has_condition: bool,
 }
 
 impl Turns {
     fn new(input: Arc<dyn ExecutionPlan>, turn: Turn) -> Arc<Self> {
-        Arc::new(Self { input, turn })
+        Arc::new(Self { input, turn, has_condition: false })
     }
 }
 
@@ -164,7 +172,8 @@ impl ExecutionPlan for Turns {
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Self::new(Arc::clone(&children[0]), self.turn.clone()))
+        let (turn, has_condition) = (self.turn.clone(), self.has_condition);
+        Ok(Arc::new(Self { input: Arc::clone(&children[0]), turn, has_condition }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -176,6 +185,9 @@ impl ExecutionPlan for Turns {
         let input = self.input.execute(partition, context)?;
         let schema = input.schema();
         Ok(match &self.turn {
+            Turn::Joined | Turn::InMemory if self.has_condition => {
+                Box::pin(RecordBatchStreamAdapter::new(schema, pairs::as_task(input)))
+            }
             Turn::Joined | Turn::InMemory => {
                 Box::pin(RecordBatchStreamAdapter::new(schema, with_turns(input)))
             }

@@ -15,6 +15,8 @@ pub(crate) struct BenchArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
+    /// Short statements alone and beside long ones, and how soon these end when they are cancelled.
+    Beside(BenchBesideArgs),
     /// The questions of the demo to a table whose rows lie in several files, or were written again.
     Changes(BenchChangesArgs),
     /// Size and speed of every block encoding with every codec, on a key and two random floats.
@@ -148,6 +150,25 @@ pub(crate) struct BenchPointsArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Page to write the table to, as Markdown. What it has below its first `## ` stays.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchBesideArgs {
+    /// TPC-H scale factor.
+    #[arg(long = "sf", value_name = "N", default_value_t = 1.0, value_parser = scale_factor)]
+    pub(crate) scale: f64,
+    /// Times that each short statement is repeated; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 11)]
+    pub(crate) runs: usize,
+    /// Directory for the data, which a second run finds; default: a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// File to write all figures to.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Page to write the table to; what people wrote below it stays.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }

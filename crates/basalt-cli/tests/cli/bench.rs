@@ -61,6 +61,22 @@ fn the_questions_of_the_demo_are_asked_on_each_number_of_threads() {
 }
 
 #[test]
+fn short_statements_are_answered_beside_long_ones() {
+    let place = Place::new();
+    let arguments = "bench beside --sf 0.01 --runs 1 --dir data --json b.json --out b.md --quiet";
+    let ran = place.run(&arguments.split(' ').collect::<Vec<_>>());
+    ran.expect_ok();
+    assert!(ran.out.contains("beside nested loops") && ran.out.contains("TPC-H Q6"), "{}", ran.out);
+    assert!(place.read("b.md").contains("| a row by its key |"), "{}", place.read("b.md"));
+    let figures = json(&place, "b.json");
+    let beside = figures["beside"].as_array().expect("a list");
+    assert!(
+        beside.iter().all(|long| long["seconds"].as_array().is_some_and(|all| all.len() == 5)),
+        "{figures}"
+    );
+}
+
+#[test]
 fn a_changed_table_answers_as_the_one_before_it() {
     let place = Place::new();
     let arguments = "bench changes --sf 0.01 --runs 1 --dir data --json c.json --out c.md --quiet";

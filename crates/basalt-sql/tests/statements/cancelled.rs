@@ -107,3 +107,35 @@ async fn joins_of_everything_with_everything_let_others_run_and_can_be_dropped()
         println!("ends {:?} after it is cancelled: {endless}", cancelled(&session, endless, after).await);
     }
 }
+
+/// A join that looks at billions of pairs, and finds none, leaves threads to others and ends when it is told to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_that_find_nothing_let_others_in() {
+    let fixture = open(256 << 20);
+    let (session, other) = (Arc::new(fixture.engine.session()), fixture.engine.session());
+    doubled(&session, 18).await;
+    for sql in [
+        "select count(*) from t a join t b on a.k % 8 = b.k % 8 and a.v + b.v < 0",
+        "select /*+ USE_SORT_MERGE_JOIN */ count(*) from t a join t b on a.k % 8 = b.k % 8 and a.v + b.v < 0",
+        "select count(*) from t a join t b on a.v + b.v < 0",
+    ] {
+        let alive = || Handle::current().metrics().num_alive_tasks();
+        let before = alive();
+        let task = tokio::spawn(to_end(Arc::clone(&session), sql.to_owned()));
+        sleep(Duration::from_millis(300)).await;
+        for _ in 0..20 {
+            let asked = numbers(&other, "select count(*) from t where v % 3 = 0");
+            let answer = tokio::time::timeout(LETS_GO, asked).await;
+            answer.unwrap_or_else(|_| panic!("nothing runs beside {sql}")).expect("counts");
+        }
+        assert!(!task.is_finished(), "{sql} is too short for this");
+        let asked = Instant::now();
+        task.abort();
+        let _ = task.await;
+        while alive() > before {
+            assert!(asked.elapsed() < LETS_GO, "its tasks go on: {sql}");
+            sleep(Duration::from_millis(1)).await;
+        }
+        println!("ends {:?} after it is cancelled: {sql}", asked.elapsed());
+    }
+}
