@@ -340,7 +340,7 @@ impl CellsBuilder {
             None => cells.len(),
             Some(filled) => filled[cells].iter().sum::<u64>() as usize,
         };
-        let (mut spans, mut firsts) = (Vec::new(), Vec::with_capacity(rows.len()));
+        let (mut wanted, mut firsts) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         // Rows, cells and values before those that come next.
         let (mut row, mut cell, mut value) = (0, 0, 0);
         for range in rows {
@@ -349,47 +349,48 @@ impl CellsBuilder {
             (row, cell) = (range.end, first_cell + cells_in(range.clone()));
             value = first + values_in(first_cell..cell);
             firsts.push(first_cell);
-            self.append_values(&part, first..value, &mut spans)?;
+            wanted.push(first..value);
         }
+        let spans = self.append_values(&part, &wanted)?;
         let name = [&[family.len() as u8], family, part.qualifier].concat();
         Ok(ReadyColumn { part, name, spans, firsts, next: 0, next_span: 0 })
     }
 
-    /// Puts some values of a column into the buffer, where each then lies into `spans`.
-    fn append_values(
-        &mut self,
-        part: &ColumnPart<'_>,
-        wanted: Range<usize>,
-        spans: &mut Vec<Span>,
-    ) -> Result<(), Damage> {
-        spans.reserve(wanted.len());
+    /// Puts some values of a column into the buffer; returns where each then lies.
+    fn append_values(&mut self, part: &ColumnPart<'_>, wanted: &[Range<usize>]) -> Result<Vec<Span>, Damage> {
+        let count = wanted.iter().map(Range::len).sum();
+        let mut spans = Vec::with_capacity(count);
         match &part.values {
             Values::Ints(values) => {
-                for &value in &values[wanted] {
-                    let start = self.values.len();
-                    part.form.append(value as i64, &mut self.values)?;
-                    spans.push(span(start..self.values.len())?);
+                for range in wanted {
+                    for &value in &values[range.clone()] {
+                        let start = self.values.len();
+                        part.form.append(value as i64, &mut self.values)?;
+                        spans.push(span(start..self.values.len())?);
+                    }
                 }
             }
             Values::Texts(strings) if self.shared_values.is_some() => spans.clone_from(&strings.spans),
-            // Strings that share their bytes (a dictionary's) go on doing so.
-            Values::Texts(strings) if wanted.len() == strings.len() => {
+            // Strings that share their bytes (a dictionary's) go on doing so, unless those that are wanted are fewer bytes.
+            Values::Texts(strings)
+                if count == strings.len() || strings.size_of(wanted) > strings.bytes.len() =>
+            {
                 let base = self.values.len();
                 self.values.extend_from_slice(&strings.bytes);
-                for at in &strings.spans {
+                for at in wanted.iter().flat_map(|range| &strings.spans[range.clone()]) {
                     let start = base + at.start as usize;
                     spans.push(span(start..start + at.len as usize)?);
                 }
             }
             Values::Texts(strings) => {
-                for index in wanted {
+                for index in wanted.iter().cloned().flatten() {
                     let start = self.values.len();
                     self.values.extend_from_slice(strings.get(index));
                     spans.push(span(start..self.values.len())?);
                 }
             }
         }
-        Ok(())
+        Ok(spans)
     }
 
     /// Adds the cells of row `index`, whose key is the last of the keys, at `row_at` behind room for its length.

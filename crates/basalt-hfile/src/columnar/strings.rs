@@ -162,6 +162,12 @@ impl Strings {
         &self.bytes
     }
 
+    /// Bytes of some of the strings, each for itself.
+    pub(super) fn size_of(&self, ranges: &[Range<usize>]) -> usize {
+        let spans = ranges.iter().flat_map(|range| &self.spans[range.clone()]);
+        spans.map(|span| span.len as usize).sum()
+    }
+
     /// Where a string begins in [`Self::bytes`].
     #[inline]
     pub(crate) fn start(&self, index: usize) -> u32 {

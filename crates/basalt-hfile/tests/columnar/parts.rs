@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Parts of row groups: some rows of a vector as cells, and its keys.
 
-use basalt_hfile::HFileReader;
-use basalt_hfile::columnar::Mask;
-use basalt_model::CellRef;
+use std::sync::Arc;
 
-use super::Chance;
+use basalt_hfile::columnar::Mask;
+use basalt_hfile::{HFileReader, MemoryFile, ReadOptions};
+use basalt_model::{CellRef, CellType};
+
+use super::cell::Cell;
+use super::{Chance, file, plain};
 
 /// Some rows of a vector, of some columns, are what is left of all of it without the others; and keys that are numbers are in order as such.
 pub(super) fn check(reader: &HFileReader, seed: u64) {
@@ -47,5 +50,32 @@ pub(super) fn check(reader: &HFileReader, seed: u64) {
             assert!(expected.eq((0..found.len()).map(|at| found.cell(at))), "vector {vector}");
             assert!(found.row_starts.is_sorted_by(|a, b| a < b), "each row has cells");
         }
+    }
+}
+
+#[test]
+fn rows_of_texts_that_are_often_the_same_take_no_more_bytes_than_all_rows() {
+    let text = |row: usize| vec![b'a' + row as u8 % 2; 10_000];
+    let cell = |row: usize| Cell {
+        row: (row as u32).to_be_bytes().to_vec(),
+        qualifier: b"text".to_vec(),
+        timestamp: 1,
+        cell_type: CellType::Put,
+        value: text(row),
+        seq: 1,
+        tags: vec![],
+    };
+    let cells: Vec<Cell> = (0..1000).map(cell).collect();
+    let bytes = file(plain(vec![]).options(false), &cells);
+    // As cells, the texts of a tenth of the rows would be more.
+    let options = ReadOptions { block_raw_bytes_max: 1 << 19, ..Default::default() };
+    let reader = HFileReader::open(Arc::new(MemoryFile::new("texts", bytes)), options).unwrap();
+    let block = reader.open_block(0).unwrap();
+    let mut odd = Mask::NONE;
+    (1..1000).step_by(2).for_each(|row| odd.set(row, true));
+    for rows in [odd, Mask::of_range(0..1000), Mask::of_range(3..999), Mask::of_range(7..8)] {
+        let found = block.columns().unwrap().decode_rows(0, &rows, None).unwrap();
+        let expected = rows.rows().map(|row| cells[row].borrow());
+        assert!(expected.eq((0..found.len()).map(|at| found.cell(at))), "{rows:?}");
     }
 }
