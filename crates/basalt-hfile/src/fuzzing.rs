@@ -148,6 +148,7 @@ fn columnar_block(data: &[u8]) {
     let Ok(group) = columnar::fuzzed::open(data.to_vec(), &context(layout)) else { return };
     let group = Arc::new(group);
     let _ = group.facts();
+    columnar::fuzzed::parts(&group, data);
     let encoded = block_of(Content::Columns(group.clone()));
     let block = check_walk(&encoded);
     // What a damaged index says of rows may be found out only by who reads them all: a seek may land anywhere.

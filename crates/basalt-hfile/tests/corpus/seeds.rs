@@ -103,7 +103,8 @@ fn of_columnar(save: &impl Fn(&str, &str, &[u8])) {
             ("small", small_file(options.clone())),
             ("regular", regular_file(options.clone())),
             ("mixed", mixed_file(options.clone())),
-            ("close", close_file(options)),
+            ("close", close_file(options.clone())),
+            ("texts", texts_file(options)),
         ] {
             let file = Arc::new(MemoryFile::new("seed", bytes.clone()));
             let reader = HFileReader::open(file, ReadOptions::default()).unwrap();
@@ -140,6 +141,25 @@ fn close_file(options: WriterOptions) -> Vec<u8> {
         for (name, value) in [(b"a", first), (b"b", first + number % 30)] {
             let value = (value ^ 1 << 63).to_be_bytes();
             writer.append(cell(row.as_bytes(), name, 1, CellType::Put, &value, 1, b"")).unwrap();
+        }
+    }
+    writer.finish_into().unwrap().1
+}
+
+/// Rows of few texts, of texts around numbers, of one form, and of words; some lack one.
+fn texts_file(options: WriterOptions) -> Vec<u8> {
+    let mut writer = HFileWriter::new(Vec::new(), options).unwrap();
+    for number in 0..60usize {
+        let row = format!("row {number:05}");
+        let word = |at: usize| ["granodiorite", "hornblendite", "anorthosite", "slate"][at * at % 7 % 4];
+        let of_row = [
+            (b"a", word(number).to_owned()),
+            (b"b", format!("order-{:06}", number * number * 277)),
+            (b"c", format!("{:04x}/state={:04x}", number * 977 % 65_536, number * number)),
+            (b"d", format!("{} {} {} {number}", word(number), word(number / 7), word(number / 3))),
+        ];
+        for (name, text) in of_row.into_iter().filter(|(name, _)| number % 11 > 0 || *name != b"b") {
+            writer.append(cell(row.as_bytes(), name, 1, CellType::Put, text.as_bytes(), 1, b"")).unwrap();
         }
     }
     writer.finish_into().unwrap().1
