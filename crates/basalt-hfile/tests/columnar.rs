@@ -8,6 +8,8 @@
 mod cell;
 #[path = "columnar/parts.rs"]
 mod parts;
+#[path = "columnar/values.rs"]
+mod values;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,68 +23,7 @@ use basalt_model::types::{Decimal, Value};
 use basalt_model::{CellRef, CellType, FamilyLayout, KeyColumn, SortOrder, SqlType};
 use cell::Cell;
 use proptest::prelude::*;
-
-/// SplitMix64: one seed makes one table.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        count > 0 && self.next().is_multiple_of(count)
-    }
-}
-
-const TYPES: [SqlType; 16] = [
-    SqlType::Integer,
-    SqlType::BigInt,
-    SqlType::UnsignedLong,
-    SqlType::TinyInt,
-    SqlType::Float,
-    SqlType::Double,
-    SqlType::UnsignedDouble,
-    SqlType::Decimal(Some((12, 2))),
-    SqlType::Decimal(None),
-    SqlType::Boolean,
-    SqlType::Date,
-    SqlType::Timestamp,
-    SqlType::UnsignedTimestamp,
-    SqlType::Varchar(None),
-    SqlType::Char(3),
-    SqlType::Varbinary(None),
-];
-
-/// A value of a type, by one of several distributions, or close to a number.
-fn value(sql_type: SqlType, row: u64, near: Option<i64>, chance: &mut Chance) -> Value<'static> {
-    let number = match chance.next() % 4 {
-        of_four if let Some(near) = near => near + (of_four * 7) as i64,
-        0 => row as i64,
-        1 => (chance.next() % 7) as i64,
-        2 => (chance.next() % 100_000) as i64,
-        _ => (chance.next() >> (chance.next() % 50 + 2)) as i64,
-    };
-    match sql_type {
-        SqlType::TinyInt => Value::Int(number % 100),
-        SqlType::Integer => Value::Int(i64::from(number as i32)),
-        SqlType::BigInt | SqlType::UnsignedLong => Value::Int(number),
-        SqlType::Float => Value::Float(number as f32 / 100.0),
-        SqlType::Double | SqlType::UnsignedDouble => Value::Double(number as f64 / 100.0),
-        SqlType::Decimal(_) => Value::Decimal(Decimal::new((number % 1_000_000_000).into(), 2)),
-        SqlType::Boolean => Value::Boolean(number % 2 == 0),
-        SqlType::Date => Value::Millis(number % 4000 * 86_400_000),
-        SqlType::Timestamp | SqlType::UnsignedTimestamp => {
-            Value::Timestamp { millis: number % (1 << 40), nanos: (number % 3) as u32 }
-        }
-        SqlType::Varchar(_) => Value::Text(format!("text number {}", number % 5000).into()),
-        SqlType::Char(_) => Value::Text(["AIR", "MAI", "SHI"][number as usize % 3].into()),
-        _ => Value::Bytes(number.to_be_bytes()[..number as usize % 9].to_vec().into()),
-    }
-}
+use values::{Chance, TYPES, value};
 
 /// How irregular a table is: one in so many; 0 for never.
 #[derive(Debug, Clone)]
