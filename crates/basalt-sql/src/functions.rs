@@ -19,6 +19,7 @@ mod exact;
 mod instant;
 mod json;
 mod names;
+mod now;
 mod number_format;
 mod number_text;
 mod numbers;
@@ -76,6 +77,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(cases::functions());
     all.extend(escaped::functions());
     all.extend(names::functions());
+    all.extend(now::functions());
     all.push(collation::function());
     all.push(number_text::to_number());
     all.push(unsigned::not_negative());
