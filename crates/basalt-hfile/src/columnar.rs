@@ -98,3 +98,6 @@ pub(crate) const COLUMNS_MAX: usize = 1024;
 const QUALIFIER_MAX: usize = 4096;
 /// Most parts of a row key.
 const KEY_PARTS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,11 @@ impl Choice {
         match self.next() % 4 {
             0 => Mask::of_range(from..VECTOR),
             1 => Mask::of_range(0..from),
-            _ => Mask::of_tests(VECTOR, |row| (row as u64).wrapping_mul(share * 7 + 1) % share == 0),
+            _ => {
+                let mut rows = Mask::NONE;
+                (0..VECTOR).for_each(|row| rows.set(row, self.next().is_multiple_of(share)));
+                rows
+            }
         }
     }
 
