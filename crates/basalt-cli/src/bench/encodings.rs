@@ -344,13 +344,13 @@ fn threads(all: &[Figures]) -> usize {
 fn header(args: &BenchEncodingsArgs, shared: &Shared) -> String {
     format!(
         "# Compression against block encoding\n\n\
-         Written by `basalt bench encodings --rows {} --runs {} --memory {}` ({}): one table of an INTEGER key and two random FLOATs in every\n\
+         Written by `basalt bench encodings --rows {} --runs {} --memory {}MB` ({}): one table of an INTEGER key and two random FLOATs in every\n\
          encoding with every codec, one store file each, no Bloom filter. *all* adds up every column of every row, SUM(v1) one of them; *disk* is\n\
          behind a dropped system cache, *system* the system's cache with a database just opened, *warm* the third time and the next four; *cached* is the\n\
          share of blocks that the block cache had then. *get* reads random rows by key.\n\n",
         args.rows,
         args.runs,
-        size(memory_bytes(shared)),
+        memory_bytes(shared) >> 20,
         machine::processors(),
     )
 }
