@@ -5,7 +5,8 @@
 //! 1. Above every join, after every [`BATCHES`] batches; in [`pairs`] that satisfy no condition, between two evaluations of it.
 //! 2. A nested-loop join looks at each pair of its left input, which it keeps, and a batch of its right one before it asks for another: the right batches
 //!    are cut so that these are about [`PAIRS`], and between two of them it is the others' turn. Shorter ones than [`ROWS_MIN`] would make the join
-//!    slower, as it computes conditions on one left row and one right batch at a time.
+//!    slower, as it computes conditions on one left row and one right batch at a time. Of an executor with one thread, where no other can take over,
+//!    this is all that nested loops do for others.
 //!
 //! **The rule comes last.** What finds its way through a plan by the names of columns (filters do) takes one column for another above
 //! a join of two that are named alike; these operators would be in the way, or worse. They say of their rows what their input says.

@@ -51,6 +51,8 @@ const LONG: [Named; 4] = [
 
 /// How long the long statement runs before others begin, and before it is cancelled at the soonest.
 const HEAD_START: Duration = Duration::from_millis(300);
+/// Times that it is cancelled.
+const CANCELS: usize = 5;
 /// Pauses between two looks whether its tasks have ended.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -109,9 +111,6 @@ pub(crate) fn run(args: &BenchBesideArgs, shared: &Shared) -> Result<()> {
     write_json(args.json.as_deref(), &figures)
 }
 
-/// Times that a long statement is cancelled.
-const CANCELS: usize = 5;
-
 fn shown(seconds: f64) -> String {
     duration(Duration::from_secs_f64(seconds))
 }
@@ -132,6 +131,7 @@ fn measure_beside(connection: &Connection, sql: &'static str, runs: usize) -> Re
             }
         })
     };
+    // A timer is of the runtime in which it is made.
     connection.front.block_on(async { sleep(HEAD_START).await });
     let shorts = shorts(connection, runs)?;
     again_and_again.abort();
