@@ -88,5 +88,10 @@ pub(crate) fn fixes_values(schema: &TableSchema, filters: &[Expr], columns: usiz
     extract::fixed_columns(schema, filters) >= columns
 }
 
+/// The same rows in ranges that are sorted and disjoint.
+pub(crate) fn united(ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    compose::normalize(ranges)
+}
+
 #[cfg(test)]
 mod tests;

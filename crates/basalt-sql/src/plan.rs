@@ -41,6 +41,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DFSchema, Result as PlanResult, TableReference};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner, TypePlanner};
@@ -321,10 +322,14 @@ impl Planning {
 
     /// Optimizes and makes it runnable. Warns of what is probably not meant.
     pub(crate) async fn physical(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-        let optimized = self.engine.one_table().optimize(plan, self.state());
-        let plan = optimized.map_err(|error| self.error(error))?;
-        let physical = self.state().query_planner().create_physical_plan(&plan, self.state()).await;
-        let physical = physical.map_err(|error| self.error(error))?;
+        let mut physical = self.physical_by(plan, self.state()).await?;
+        if let MemoryLimit::Finite(bytes) = self.state().runtime_env().memory_pool.memory_limit()
+            && spill::expects_too_much(&physical, bytes)
+        {
+            let mut state = self.state().clone();
+            state.config_mut().options_mut().optimizer.prefer_hash_join = false;
+            physical = self.physical_by(plan, &state).await?;
+        }
         if spill::keeps_rows(&physical) {
             self.keeps_rows.store(true, Ordering::Relaxed);
         }
@@ -332,6 +337,17 @@ impl Planning {
         let unmeant = joins::products(&physical).into_iter().chain(scan::whole_reads(&physical));
         unmeant.for_each(|warning| self.warn(warning));
         Ok(physical)
+    }
+
+    async fn physical_by(
+        &self,
+        plan: &LogicalPlan,
+        state: &SessionState,
+    ) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+        let optimized = self.engine.one_table().optimize(plan, state);
+        let plan = optimized.map_err(|error| self.error(error))?;
+        let physical = state.query_planner().create_physical_plan(&plan, state).await;
+        physical.map_err(|error| self.error(error))
     }
 
     /// Starts a plan.

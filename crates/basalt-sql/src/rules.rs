@@ -35,7 +35,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
 use crate::scan::{
-    self, ColumnsLate, CountsKnown, JoinKeysInScan, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan,
+    self, ColumnsLate, CountsKnown, JoinKeysInScan, KeysFromTheEnd, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan,
 };
 use above_totals::AboveTotals;
 use correlation::Correlation;
@@ -105,8 +105,9 @@ fn all_physical() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let hints = rules.iter().position(|rule| rule.name() == "FilterPushdown(Post)");
     let hints = hints.unwrap_or(rules.len());
     rules.insert(hints, Arc::new(LongSorts));
-    rules.insert(hints + 1, Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
-    rules.insert(hints + 2, Arc::new(ColumnsLate));
+    rules.insert(hints + 1, Arc::new(KeysFromTheEnd));
+    rules.insert(hints + 2, Arc::new(FirstRowsAtOnce::new(scan::is_whole_scan)));
+    rules.insert(hints + 3, Arc::new(ColumnsLate));
     let checked = rules.iter().position(|rule| rule.name() == "SanityCheckPlan");
     rules.insert(checked.unwrap_or(rules.len()), Arc::new(KeptOrders));
     rules.push(Arc::new(NullableJoinFilters));

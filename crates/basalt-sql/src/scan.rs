@@ -5,8 +5,10 @@
 //! [`BasaltScan`]: filters become an access by [`crate::keys`], the accessed ranges are cut into segments of about
 //! equal size along the block index of the files, and contiguous segments become the partitions. So every
 //! partition is in key order, which the plan declares: `ORDER BY` the key sorts nothing. Where nobody needs that order,
-//! partitions that are done help the others, and a limit on the last rows of the key has the scan begin there ([`backwards`]). Columns that a sort with a limit does not look at are read of
-//! the rows that it leaves ([`late`]), and a join tells the scan of its larger side which keys have a partner ([`join_keys`]).
+//! partitions that are done help the others, and a limit on the last rows of the key has the scan begin there ([`backwards`]);
+//! `ORDER BY` the key in the opposite order has it go through it from the end ([`reversed`]). Columns that a sort with a limit does not look at are read of
+//! the rows that it leaves ([`late`]), and a join tells the scan of its larger side which keys have a partner ([`join_keys`]); where these
+//! are few, their rows are looked up ([`narrowed`]).
 
 mod aligned;
 mod backwards;
@@ -20,12 +22,14 @@ mod join_keys;
 mod known_rows;
 mod late;
 mod lookup;
+mod narrowed;
 mod offset;
 mod order;
 mod outline;
 mod partition;
 mod predicate;
 mod reader;
+mod reversed;
 mod shared;
 mod totals;
 mod whole;
@@ -58,7 +62,7 @@ use crate::progress::Progress;
 use crate::rules::is_subquery;
 pub(crate) use backwards::LastRowsFirst;
 use choose::{Chosen, Wish};
-pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan};
+pub(crate) use exec::{BasaltScan, in_short_form, is_whole_scan, row_bytes};
 pub(crate) use facts::{COMPARED, EQUAL, TableFacts, ValueFacts, share_of_all};
 use filter::Filter;
 pub(crate) use join_keys::{IntegerSemiJoin, JoinKeysInScan};
@@ -67,6 +71,7 @@ pub(crate) use late::ColumnsLate;
 pub(crate) use offset::OffsetInScan;
 pub(crate) use order::{WantedColumn, WantedOrder};
 pub(crate) use outline::{Asking, at_moment, outlined};
+pub(crate) use reversed::KeysFromTheEnd;
 pub(crate) use shared::ScansShareWork;
 pub(crate) use totals::TotalsInScan;
 pub(crate) use whole::whole_reads;
@@ -252,6 +257,7 @@ impl BasaltTable {
             facts: Arc::clone(&self.facts),
             conditions: filters.to_vec(),
             progress: Arc::clone(&self.progress),
+            indexes: if self.hints.none { Arc::default() } else { Arc::clone(&self.indexes) },
             note,
         })
     }

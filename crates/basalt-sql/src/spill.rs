@@ -12,16 +12,19 @@
 //! the first rows of a sort, LIMIT m OFFSET n         the whole sort
 //! ```
 //!
-//! The option `prefer_hash_join` says which of the two plans is wanted; the hint USE_SORT_MERGE_JOIN asks for the second one.
+//! The option `prefer_hash_join` says which of the two plans is wanted; the hint USE_SORT_MERGE_JOIN asks for the second one. Where the side of a join
+//! that is kept is expected to be larger than what the statement may have ([`expects_too_much`]), the first one is not tried.
 
 use std::sync::Arc;
 
 use basalt_sql_operators::rows_kept_by_sort;
+use datafusion::arrow::datatypes::Schema;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use crate::scan::IntegerSemiJoin;
+use crate::scan::{IntegerSemiJoin, row_bytes};
 
 /// True if the plan has one of these.
 pub(crate) fn keeps_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
@@ -32,6 +35,25 @@ pub(crate) fn keeps_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {
         || rows_kept_by_sort(plan.as_ref()).is_some();
     keeps || plan.children().into_iter().any(keeps_rows)
 }
+
+/// True if the plan has a hash join that is expected to keep more bytes than `bytes_max`.
+pub(crate) fn expects_too_much(plan: &Arc<dyn ExecutionPlan>, bytes_max: usize) -> bool {
+    let is_too_large = |join: &HashJoinExec| {
+        let known = StatisticsContext::new().compute(join.left().as_ref(), &StatisticsArgs::new());
+        let rows = known.ok().and_then(|known| known.num_rows.get_value().copied());
+        rows.is_some_and(|rows| rows.saturating_mul(kept_bytes(&join.left().schema())) > bytes_max)
+    };
+    plan.downcast_ref::<HashJoinExec>().is_some_and(is_too_large)
+        || plan.children().into_iter().any(|child| expects_too_much(child, bytes_max))
+}
+
+/// Memory of a row in a hash join, about.
+fn kept_bytes(schema: &Schema) -> usize {
+    row_bytes(schema) + PLACE_BYTES
+}
+
+/// Of it, for finding it by its key.
+const PLACE_BYTES: usize = 16;
 
 fn keeps_values(totals: &AggregateExec) -> bool {
     totals.group_expr().is_empty() && totals.aggr_expr().iter().any(|total| total.is_distinct())

@@ -210,7 +210,8 @@ impl IntScheme {
                 });
                 frame::within(&mut input, (1, 0), count, &codes.collect::<Vec<_>>())?
             }
-            Kind::Delta | Kind::Runs | Kind::Alp(_) | Kind::Split(_) => None,
+            Kind::Runs => Some(self.runs_within(&mut input, count, ranges)?),
+            Kind::Delta | Kind::Alp(_) | Kind::Split(_) => None,
         };
         if mask.is_some() {
             input.finish()?;
@@ -229,15 +230,43 @@ impl IntScheme {
         Ok(())
     }
 
-    fn decode_runs<T: Lane>(&self, input: &mut Input<'_>, out: &mut [T]) -> Result<(), Damage> {
+    /// The values and the lengths less one of the runs of `count` values.
+    fn runs<T: Lane>(&self, input: &mut Input<'_>, count: usize) -> Result<(Vec<T>, Vec<u32>), Damage> {
         let runs = usize::from(input.u16()?);
-        if runs > out.len() {
-            return Err(input.damage(format!("{runs} runs of {} values", out.len())));
+        if runs > count {
+            return Err(input.damage(format!("{runs} runs of {count} values")));
         }
         let mut values = vec![T::default(); runs];
         frame::decode(input, self.unit, self.rest, &mut values)?;
         let mut lengths = vec![0u32; runs];
         frame::decode(input, 1, 0, &mut lengths)?;
+        Ok((values, lengths))
+    }
+
+    /// Each run is asked once.
+    fn runs_within(
+        &self,
+        input: &mut Input<'_>,
+        count: usize,
+        ranges: &[(i64, i64)],
+    ) -> Result<Mask, Damage> {
+        let (values, lengths) = self.runs::<u64>(input, count)?;
+        let (mut mask, mut start) = (Mask::NONE, 0);
+        for (value, length) in values.into_iter().map(Lane::to_i64).zip(lengths) {
+            let end = start + length as usize + 1;
+            if end > count {
+                return Err(input.damage("the runs are longer than the vector"));
+            }
+            if ranges.iter().any(|&(low, high)| (low..=high).contains(&value)) {
+                mask = mask.or(Mask::of_range(start..end));
+            }
+            start = end;
+        }
+        if start == count { Ok(mask) } else { Err(input.damage("the runs are shorter than the vector")) }
+    }
+
+    fn decode_runs<T: Lane>(&self, input: &mut Input<'_>, out: &mut [T]) -> Result<(), Damage> {
+        let (values, lengths) = self.runs(input, out.len())?;
         let mut rest = out;
         for (value, length) in values.into_iter().zip(lengths) {
             // Most runs are short, and what is written behind one is overwritten by the next.

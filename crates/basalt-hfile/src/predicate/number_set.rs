@@ -67,6 +67,15 @@ impl NumberSet {
             || self.words[first + 1..end].iter().any(|&word| word != 0)
     }
 
+    /// All of them, from the least on.
+    pub fn numbers(&self) -> impl Iterator<Item = i64> {
+        let of_word = |(at, &word): (usize, &u64)| {
+            let first = self.least.wrapping_add(at as i64 * 64);
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first.wrapping_add(bit))
+        };
+        self.words.iter().enumerate().flat_map(of_word)
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -290,7 +290,7 @@ fn edge_keys(prefix: &Prefix, column: &KeyColumn, value: &KeyValue, is_last: boo
 }
 
 /// Sorts, and unites what overlaps or touches.
-fn normalize(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+pub(super) fn normalize(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by(|a, b| a.start.cmp(&b.start));
     let mut united: Vec<KeyRange> = vec![];

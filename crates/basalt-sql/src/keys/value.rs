@@ -43,6 +43,7 @@ fn value_of(literal: &ScalarValue, sql_type: SqlType) -> Option<Value<'_>> {
         S::Int64(Some(v)) => Value::Int(*v),
         S::Float32(Some(v)) => Value::Float(*v),
         S::Float64(Some(v)) => Value::Double(*v),
+        S::Decimal64(Some(v), _, scale) => Value::Decimal(Decimal::new(i128::from(*v), i32::from(*scale))),
         S::Decimal128(Some(v), _, scale) => Value::Decimal(Decimal::new(*v, i32::from(*scale))),
         S::Decimal256(Some(v), _, scale) => Value::Decimal(exactly(*v, i32::from(*scale))?),
         S::Boolean(Some(v)) => Value::Boolean(*v),

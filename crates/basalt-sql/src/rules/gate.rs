@@ -104,7 +104,7 @@ fn needs(rule: &str) -> Contents {
         "LimitPushdown" | "offset_in_scan" => Contents::LIMITS,
         "LimitedDistinctAggregation" => Contents::LIMITS | Contents::AGGREGATES,
         "OutputRequirements" | "PushdownSort" | "TopKRepartition" | "first_rows_at_once" | "columns_late"
-        | "long_sorts" | "sort_rows" => Contents::SORTS,
+        | "keys_from_the_end" | "long_sorts" | "sort_rows" => Contents::SORTS,
         "last_rows_first" => Contents::SORTS | Contents::LIMITS,
         "LimitAggregation" => Contents::SORTS | Contents::AGGREGATES,
         "aggregate_statistics" | "counts_known" => Contents::AGGREGATES | Contents::COUNTED,

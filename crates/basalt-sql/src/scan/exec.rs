@@ -5,6 +5,8 @@
 //! next batch, and the cooperative wrapper lets other tasks run in between.
 
 mod any_order;
+mod reading;
+mod reversed;
 mod shown;
 
 use std::sync::Arc;
@@ -26,25 +28,23 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
     EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr, RangePartitioning,
 };
-use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning, PlanProperties};
-use futures::stream;
 
 use super::aligned;
-use super::deal::{Deal, Work};
+use super::deal::Work;
 use super::facts::{TableFacts, share_of_all};
 use super::filter::Filter;
+use super::narrowed::Found;
 use super::partition::{self, Partition};
-use super::reader::{Counters, Part, Reader, Rows, let_others_run};
-use super::shared::Deals;
+use super::reader::Rows;
 use crate::error::SqlError;
+use crate::index::Usable;
 use crate::keys::{Access, KeyAccess};
 use crate::progress::Progress;
 
@@ -77,6 +77,8 @@ pub(super) struct Spec {
     /// All that rows satisfy, the accessed keys included.
     pub(super) conditions: Vec<Expr>,
     pub(super) progress: Arc<Progress>,
+    /// Indexes by which its rows may be found once hints are known.
+    pub(super) indexes: Arc<Vec<Usable>>,
     /// Why no index is read, for EXPLAIN.
     pub(super) note: Option<String>,
 }
@@ -88,6 +90,8 @@ pub(crate) struct BasaltScan {
     /// Conditions on the scan's columns that joins and sorts find out while the query runs. Rows that do not satisfy
     /// them may be left out, and need not.
     hints: Vec<Arc<dyn PhysicalExpr>>,
+    /// What these leave to be read.
+    narrowed: Arc<Found>,
     partitions: Vec<Partition>,
     segments: usize,
     /// The partitions share their work: the number of their deal among those of the context.
@@ -96,6 +100,8 @@ pub(crate) struct BasaltScan {
     in_any_order: bool,
     /// It is wanted to begin with the rows at the end of the key, where its partitions share their work.
     is_backwards: bool,
+    /// Its rows come from the end of the key to its beginning.
+    is_reversed: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -115,11 +121,13 @@ impl BasaltScan {
         Ok(Self {
             spec: Arc::new(spec),
             hints: vec![],
+            narrowed: Arc::default(),
             partitions,
             segments,
             deal: None,
             in_any_order: false,
             is_backwards: false,
+            is_reversed: false,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -129,7 +137,7 @@ impl BasaltScan {
     /// partition of its own. `None` if there is nothing to share, or a limit wants the first rows.
     pub(super) fn dealt(&self, number: usize) -> Option<Self> {
         let spec = &self.spec;
-        if self.partitions.len() < 2 || spec.limit.is_some() || spec.skip > 0 {
+        if self.partitions.len() < 2 || spec.limit.is_some() || spec.skip > 0 || self.is_reversed {
             return None;
         }
         let (partitions, segments) = match self.is_backwards {
@@ -141,11 +149,13 @@ impl BasaltScan {
         Some(Self {
             spec: Arc::clone(spec),
             hints: self.hints.clone(),
+            narrowed: Arc::default(),
             partitions,
             segments,
             deal: Some(number),
             in_any_order: true,
             is_backwards: self.is_backwards,
+            is_reversed: false,
             properties: Arc::new(plan_properties(equivalences, partitioning)),
             metrics: self.metrics.clone(),
         })
@@ -159,17 +169,20 @@ impl BasaltScan {
         let is_opposite = (schema.key[part].order == SortOrder::Desc) != descending;
         let is_leading = fixed_parts(schema, &self.spec.conditions)[..part].iter().all(|fixed| *fixed);
         let is_of_ranges = matches!(self.spec.access.access, Access::Full | Access::Ranges(_));
-        if !is_opposite || !is_leading || !is_of_ranges || self.spec.limit.is_some() || self.spec.skip > 0 {
+        let is_whole = self.spec.limit.is_none() && self.spec.skip == 0;
+        if !is_opposite || !is_leading || !is_of_ranges || !is_whole || self.is_reversed {
             return None;
         }
         let mut scan = Self {
             spec: Arc::clone(&self.spec),
             hints: self.hints.clone(),
+            narrowed: Arc::default(),
             partitions: self.partitions.clone(),
             segments: self.segments,
             deal: None,
             in_any_order: self.in_any_order,
             is_backwards: true,
+            is_reversed: false,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
         };
@@ -187,7 +200,7 @@ impl BasaltScan {
         let Spec { limit: None, skip: 0, descriptor, filter, satisfied, .. } = &*self.spec else {
             return Ok(None);
         };
-        if !self.hints.is_empty() {
+        if !self.hints.is_empty() || self.is_reversed {
             return Ok(None);
         }
         let of_columns = |filter: &Option<Filter>| {
@@ -213,11 +226,13 @@ impl BasaltScan {
         Self {
             spec: Arc::clone(&self.spec),
             hints,
+            narrowed: Arc::default(),
             partitions: self.partitions.clone(),
             segments: self.segments,
             deal: self.deal,
             in_any_order: self.in_any_order,
             is_backwards: self.is_backwards,
+            is_reversed: self.is_reversed,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
         }
@@ -320,19 +335,6 @@ impl BasaltScan {
         ColumnStatistics { distinct_count, ..ColumnStatistics::new_unknown() }
     }
 
-    /// Begins to read a partition.
-    fn reader(&self, partition: usize, rows: Rows, context: &TaskContext) -> Result<Reader> {
-        let counters = Counters::new(&self.metrics, partition);
-        let deal = match self.deal {
-            Some(number) => Deals::of(context, number),
-            None => self.reads_backwards().then(|| Arc::new(Deal::new(&self.work()))),
-        };
-        let any_order = self.in_any_order || matches!(rows, Rows::Total(_));
-        let deal = deal.map(|deal| (deal, partition));
-        let part = Part { of: self.partitions[partition].clone(), deal, any_order };
-        Ok(Reader::open(&self.spec, self.hints.clone(), part, rows, counters)?)
-    }
-
     /// True if this can be had of the values of each column as they are added up: see [`Rows::Total`].
     pub(super) fn can_total(&self, wanted: &[Wanted]) -> bool {
         let Spec { access, limit: None, skip: 0, columns, descriptor, .. } = &*self.spec else {
@@ -344,33 +346,11 @@ impl BasaltScan {
             && columns.all(|(&column, &wanted)| Totals::can_have(schema, column, wanted))
     }
 
-    /// Begins to add up a partition.
-    pub(super) fn total(&self, partition: usize, wanted: &[Wanted], context: &TaskContext) -> Result<Reader> {
-        self.reader(partition, Rows::Total(wanted.to_vec()), context)
-    }
-
-    fn read(&self, partition: usize, rows: Rows, context: &TaskContext) -> Result<SendableRecordBatchStream> {
-        let reader = self.reader(partition, rows, context)?;
-        let batches = stream::unfold(Some(reader), |reader| async {
-            let mut reader = reader?;
-            loop {
-                match reader.next() {
-                    Ok(Some(batch)) if batch.num_rows() == 0 => let_others_run().await,
-                    Ok(Some(batch)) => return Some((Ok(batch), Some(reader))),
-                    Ok(None) => return None,
-                    Err(error) => return Some((Err(error), None)),
-                }
-            }
-        });
-        let rows = RecordBatchStreamAdapter::new(Arc::clone(&self.spec.schema), Box::pin(batches));
-        Ok(Box::pin(cooperative(rows)))
-    }
-
     /// The same scan without its first rows, and with no more than `limit`, in one partition; `None` if it has a
     /// condition, or a limit of its own.
     pub(crate) fn skipping(&self, skip: usize, limit: Option<usize>) -> Option<Self> {
         let Spec { filter: None, skip: 0, limit: own, .. } = &*self.spec else { return None };
-        if matches!(self.spec.access.access, Access::Points(_)) || !self.hints.is_empty() {
+        if matches!(self.spec.access.access, Access::Points(_)) || !self.hints.is_empty() || self.is_reversed {
             return None;
         }
         if own.is_some_and(|own| limit.is_none_or(|limit| own < skip.saturating_add(limit))) {
@@ -396,7 +376,7 @@ pub(crate) fn is_whole_scan(plan: &dyn ExecutionPlan) -> bool {
 }
 
 /// Memory of a row, about.
-fn row_bytes(schema: &Schema) -> usize {
+pub(crate) fn row_bytes(schema: &Schema) -> usize {
     schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(TEXT_BYTES)).sum()
 }
 

@@ -91,6 +91,7 @@ impl ScanOutline {
         let spec = scan.spec();
         let is_plain = scan.hints().is_empty()
             && !scan.is_backwards()
+            && !scan.is_reversed()
             && spec.skip == 0
             && spec.as_of_ms.is_none()
             && !matches!(scan.properties().partitioning, Partitioning::Range(_));

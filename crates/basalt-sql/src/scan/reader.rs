@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use basalt_hfile::typed::{RowDecoder, Totals, Wanted};
+use basalt_model::KeyRange;
+use basalt_store::CellRun;
 use basalt_store::read::{CellColumns, ReadCounters, RowBatch, RowBatches, RowRequest};
 use bytes::Bytes;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -18,6 +20,7 @@ use datafusion::physical_plan::metrics::{
 use super::deal::Deal;
 use super::exec::{Spec, table_schema};
 use super::filter;
+use super::narrowed::Narrowed;
 use super::partition::Partition;
 use crate::error::SqlError;
 use crate::keys::Access;
@@ -44,6 +47,8 @@ pub(super) struct Counters {
     blocks_cached: Count,
     blocks_skipped: Count,
     rows_skipped: Count,
+    /// Keys or ranges that hints left.
+    narrowed: Count,
 }
 
 impl Counters {
@@ -55,11 +60,13 @@ impl Counters {
             blocks_cached: MetricBuilder::new(metrics).counter("blocks_cached", partition),
             blocks_skipped: MetricBuilder::new(metrics).counter("blocks_skipped", partition),
             rows_skipped: MetricBuilder::new(metrics).counter("rows_skipped", partition),
+            narrowed: MetricBuilder::new(metrics).counter("looked_up", partition),
         }
     }
 }
 
 /// How rows are wanted.
+#[derive(Clone)]
 pub(super) enum Rows {
     /// As the schema has them.
     Plain,
@@ -74,21 +81,50 @@ pub(super) struct Reader {
     spec: Arc<Spec>,
     source: Source,
     rows_left: usize,
-    counters: Counters,
+    counters: Arc<Counters>,
 }
 
 /// What is read of a scan.
+#[derive(Clone)]
 pub(super) struct Part {
     pub(super) of: Partition,
     /// It is read as it is dealt out to the partition of this number.
     pub(super) deal: Option<(Arc<Deal>, usize)>,
     /// Its rows may come in any order.
     pub(super) any_order: bool,
+    /// What hints leave of the whole scan.
+    pub(super) narrowed: Option<Arc<Narrowed>>,
 }
 
 enum Source {
     Ranges { scan: RowBatches, before: Read },
-    Points { next: usize },
+    Points(Points),
+}
+
+/// Rows that are looked up by their keys.
+struct Points {
+    /// Sorted, each once.
+    keys: Vec<Bytes>,
+    next: usize,
+    /// Keys that come when these are done.
+    more: Option<Box<dyn FnMut() -> Option<Vec<Bytes>> + Send>>,
+}
+
+impl Points {
+    fn new(keys: Vec<Bytes>) -> Self {
+        Self { keys, next: 0, more: None }
+    }
+
+    /// The next keys, at most so many.
+    fn take(&mut self, count: usize) -> Option<&[Bytes]> {
+        while self.next == self.keys.len() {
+            self.keys = self.more.as_mut()?()?;
+            self.next = 0;
+        }
+        let from = self.next;
+        self.next = self.keys.len().min(from + count);
+        Some(&self.keys[from..self.next])
+    }
 }
 
 /// What a scan has counted.
@@ -121,43 +157,63 @@ impl Reader {
         hints: Vec<Arc<dyn PhysicalExpr>>,
         part: Part,
         rows: Rows,
-        counters: Counters,
+        counters: Arc<Counters>,
     ) -> std::result::Result<Self, SqlError> {
         spec.progress.enter("reading");
         let rows_left = spec.limit.unwrap_or(usize::MAX);
         let source = match &spec.access.access {
-            Access::Points(_) => Source::Points { next: 0 },
+            Access::Points(keys) => Source::Points(Points::new(keys.clone())),
             _ => {
-                let expected =
-                    if matches!(spec.access.access, Access::Full) { spec.rows_estimate } else { 0 };
-                spec.progress.expect(expected / spec.partitions_max.max(1) as u64, part.of.bytes);
-                let schema = Arc::new(table_schema(&spec.descriptor).clone());
-                let request = RowRequest {
-                    columns: spec.columns.clone(),
-                    condition: filter::condition(spec.filter.as_ref(), hints, &spec.columns, &schema),
-                    skip: spec.skip as u64,
-                    as_of_ms: spec.as_of_ms,
-                    short: matches!(rows, Rows::Short),
-                    totals: match rows {
-                        Rows::Total(wanted) => Some(wanted),
-                        Rows::Plain | Rows::Short => None,
-                    },
-                    any_order: part.any_order,
-                    batch_rows: spec.batch_rows.min(rows_left.max(1)),
-                    cached: spec.cached,
-                };
-                let (snapshot, own) = (&spec.snapshot, part.of.ranges);
-                let scan = match part.deal {
-                    None => snapshot.rows(spec.id, &schema, request, own)?,
-                    Some((deal, partition)) => {
-                        let next = move || deal.take(partition);
-                        snapshot.rows_in_parts(spec.id, &schema, request, &own, next)?
+                let narrowed = part.narrowed.clone();
+                counters.narrowed.add(narrowed.map_or(0, |narrowed| narrowed.within(&part.of.ranges).count()));
+                match points(&part) {
+                    Some(points) => Source::Points(points),
+                    None => {
+                        let scan = Self::scan(spec, hints, part, rows)?;
+                        Source::Ranges { scan, before: Read::default() }
                     }
-                };
-                Source::Ranges { scan, before: Read::default() }
+                }
             }
         };
         Ok(Self { spec: Arc::clone(spec), source, rows_left, counters })
+    }
+
+    /// Begins to scan the part's ranges.
+    fn scan(
+        spec: &Spec,
+        hints: Vec<Arc<dyn PhysicalExpr>>,
+        part: Part,
+        rows: Rows,
+    ) -> std::result::Result<RowBatches, SqlError> {
+        let expected = if matches!(spec.access.access, Access::Full) { spec.rows_estimate } else { 0 };
+        spec.progress.expect(expected / spec.partitions_max.max(1) as u64, part.of.bytes);
+        let schema = Arc::new(table_schema(&spec.descriptor).clone());
+        let request = RowRequest {
+            columns: spec.columns.clone(),
+            condition: filter::condition(spec.filter.as_ref(), hints, &spec.columns, &schema),
+            skip: spec.skip as u64,
+            as_of_ms: spec.as_of_ms,
+            short: matches!(rows, Rows::Short),
+            totals: match rows {
+                Rows::Total(wanted) => Some(wanted),
+                Rows::Plain | Rows::Short => None,
+            },
+            any_order: part.any_order,
+            batch_rows: spec.batch_rows.min(spec.limit.unwrap_or(usize::MAX).max(1)),
+            cached: spec.cached,
+        };
+        let left = move |ranges: Vec<KeyRange>| match part.narrowed.as_deref().map(|left| left.within(&ranges)) {
+            Some(Narrowed::Ranges(ranges)) => ranges,
+            _ => ranges,
+        };
+        let (snapshot, own) = (&spec.snapshot, part.of.ranges);
+        Ok(match part.deal {
+            None => snapshot.rows(spec.id, &schema, request, left(own))?,
+            Some((deal, partition)) => {
+                let next = move || deal.take(partition).map(&left);
+                snapshot.rows_in_parts(spec.id, &schema, request, &own, next)?
+            }
+        })
     }
 
     /// The next rows; perhaps none, of a scan with a condition.
@@ -169,12 +225,10 @@ impl Reader {
         let _running = timer.timer();
         let read = match &mut self.source {
             Source::Ranges { scan, .. } => scan.next().transpose().map_err(SqlError::from)?,
-            Source::Points { next } => {
-                let Access::Points(keys) = &self.spec.access.access else { return Ok(None) };
-                let from = *next;
-                *next = keys.len().min(from + self.spec.batch_rows);
-                if from == keys.len() { None } else { Some(look_up(&self.spec, &keys[from..*next])?) }
-            }
+            Source::Points(points) => match points.take(self.spec.batch_rows) {
+                Some(keys) => Some(look_up(&self.spec, keys)?),
+                None => None,
+            },
         };
         let Some(RowBatch { batch, passed }) = read else { return Ok(None) };
         let batch = match &self.spec.filter {
@@ -191,7 +245,7 @@ impl Reader {
     pub(super) fn totals(&self) -> Option<&Totals> {
         match &self.source {
             Source::Ranges { scan, .. } => scan.totals(),
-            Source::Points { .. } => None,
+            Source::Points(_) => None,
         }
     }
 
@@ -212,6 +266,22 @@ impl Reader {
     }
 }
 
+/// The keys of a part that is narrowed to keys.
+fn points(part: &Part) -> Option<Points> {
+    let narrowed = part.narrowed.as_ref()?;
+    let keys = |narrowed: &Narrowed, ranges: &[KeyRange]| match narrowed.within(ranges) {
+        Narrowed::Keys(keys) => Some(keys),
+        Narrowed::Ranges(_) => None,
+    };
+    let Some((deal, partition)) = part.deal.clone() else {
+        return keys(narrowed, &part.of.ranges).map(Points::new);
+    };
+    keys(narrowed, &[])?;
+    let narrowed = Arc::clone(narrowed);
+    let more = move || deal.take(partition).and_then(|ranges| keys(&narrowed, &ranges));
+    Some(Points { more: Some(Box::new(more)), ..Points::new(vec![]) })
+}
+
 /// Reads rows one by one through bloom filters and index, without a scan.
 pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
     let more = spec.filter.as_ref().map(|filter| filter.more.as_slice()).unwrap_or_default();
@@ -219,9 +289,12 @@ pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBat
     let schema = table_schema(&spec.descriptor);
     let mut decoder = RowDecoder::of_columns(schema, &columns);
     let columns = CellColumns::new(schema, columns);
-    for key in keys {
-        for run in spec.snapshot.get_row_of(spec.id, key, &columns)? {
-            decoder.push(&run)?;
+    let mut push = |cells: Vec<CellRun>| cells.iter().try_for_each(|run| decoder.push(run));
+    if keys.is_sorted_by(|a, b| a < b) {
+        spec.snapshot.get_rows_of(spec.id, keys, &columns)?.into_iter().try_for_each(push)?;
+    } else {
+        for key in keys {
+            push(spec.snapshot.get_row_of(spec.id, key, &columns)?)?;
         }
     }
     decoder.end()?;

@@ -21,12 +21,30 @@ fn encoded(scheme: &IntScheme, vectors: &[Vec<i64>]) -> usize {
         let mut out = vec![0u64; vector.len()];
         read.decode(&bytes, &mut out).unwrap();
         assert!(out.iter().zip(vector).all(|(&a, &b)| a as i64 == b), "{}", scheme.name());
+        for ranges in ranges_among(vector) {
+            let Some(mask) = read.within(&bytes, vector.len(), &ranges).unwrap() else { break };
+            let is_in = |at: usize| ranges.iter().any(|&(low, high)| (low..=high).contains(&vector[at]));
+            assert_eq!(mask, Mask::of_tests(vector.len(), is_in), "{} {ranges:?}", scheme.name());
+        }
         let mut out = vec![0u32; vector.len()];
         read.decode(&bytes, &mut out).unwrap();
         assert!(out.iter().zip(vector).all(|(&a, &b)| a == b as u32), "{}", scheme.name());
         len += bytes.len();
     }
     len
+}
+
+/// Ranges that have some of the numbers, none, or all.
+fn ranges_among(numbers: &[i64]) -> Vec<Vec<(i64, i64)>> {
+    let at = |place: usize| numbers.get(place * numbers.len() / 4).copied().unwrap_or(7);
+    let between = |a: i64, b: i64| (a.min(b), a.max(b));
+    vec![
+        vec![(i64::MIN, i64::MAX)],
+        vec![(at(1), at(1))],
+        vec![between(at(0), at(2))],
+        vec![between(at(0), at(0)), between(at(1), at(3))],
+        vec![(at(2).saturating_add(1), i64::MAX)],
+    ]
 }
 
 /// Name of the scheme chosen, and bytes it takes.
@@ -73,7 +91,9 @@ proptest! {
     fn random_bytes_are_no_panic(number in 0u8..8, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
         let mut input = Input::new(&bytes);
         if let Ok(scheme) = IntScheme::read_params(number, &mut input) {
-            let _ = scheme.decode(input.rest(), &mut vec![0u64; count]);
+            let rest = input.rest();
+            let _ = scheme.decode(rest, &mut vec![0u64; count]);
+            let _ = scheme.within(rest, count, &[(-5, 1 << 40)]);
         }
     }
 }

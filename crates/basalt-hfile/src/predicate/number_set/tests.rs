@@ -28,6 +28,7 @@ proptest! {
         set.insert_range(low, high);
         expected.extend(low..=high);
         prop_assert_eq!(set.count(), expected.len());
+        prop_assert!(set.numbers().eq(expected.iter().copied()));
         let near = asked.iter().map(|&(from, more)| {
             let from = least.saturating_add(from);
             (from, from.saturating_add(more))

@@ -6,6 +6,7 @@ use std::fmt;
 use basalt_model::KeyRange;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 
+use super::super::narrowed;
 use super::{BasaltScan, Spec};
 use crate::keys::Access;
 
@@ -34,6 +35,9 @@ impl DisplayAs for BasaltScan {
         if self.reads_backwards() {
             f.write_str(", backwards")?;
         }
+        if self.is_reversed() {
+            f.write_str(", reversed")?;
+        }
         if let Some(filter) = &spec.filter {
             write!(f, ", filter={filter}")?;
         }
@@ -42,6 +46,9 @@ impl DisplayAs for BasaltScan {
         }
         for hint in &self.hints {
             write!(f, ", hint={hint}")?;
+        }
+        if let Some(by) = narrowed::shown(spec, &self.hints) {
+            write!(f, ", few_by={by}")?;
         }
         if let Some(note) = &spec.note {
             write!(f, ", index={note}")?;
