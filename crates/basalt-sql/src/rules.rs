@@ -35,7 +35,8 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use crate::joins::JoinOrder;
 use crate::scan::{
-    self, ColumnsLate, CountsKnown, JoinKeysInScan, KeysFromTheEnd, LastRowsFirst, OffsetInScan, ScansShareWork, TotalsInScan,
+    self, ColumnsLate, CountsKnown, JoinKeysInScan, KeysFromTheEnd, LastRowsFirst, OffsetInScan,
+    ScansShareWork, TotalsInScan,
 };
 use above_totals::AboveTotals;
 use correlation::Correlation;

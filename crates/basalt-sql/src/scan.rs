@@ -13,6 +13,7 @@
 mod aligned;
 mod backwards;
 mod choose;
+mod cost;
 mod deal;
 mod exec;
 mod facts;

@@ -171,7 +171,7 @@ impl ColumnarBlock {
     }
 
     /// Qualifiers and forms of the columns, ascending.
-    pub fn columns(&self) -> impl Iterator<Item = (&[u8], Form)> {
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = (&[u8], Form)> {
         self.head.columns.iter().map(|column| (column.qualifier.as_slice(), column.form))
     }
 

@@ -30,6 +30,7 @@ use super::expires;
 use crate::catalog::Relation;
 use crate::dialect;
 use crate::error::SqlError;
+use crate::keys::{self, KeyAccess};
 use crate::plan::{Planning, resolve_families};
 use crate::scan::BasaltTable;
 
@@ -159,6 +160,12 @@ impl Usable {
     /// True if every row that satisfies `filters` has an index row.
     pub(crate) fn has_all(&self, filters: &[Expr]) -> bool {
         self.condition.iter().all(|condition| filters.contains(condition))
+    }
+
+    /// The part of the index that these conditions on rows of the table leave.
+    pub(crate) fn access(&self, filters: &[Expr]) -> KeyAccess {
+        let said: Vec<Expr> = filters.iter().filter_map(|filter| self.condition(filter)).collect();
+        keys::access(self.table.table_schema(), &said)
     }
 
     /// A condition on rows of the table as one on rows of the index.

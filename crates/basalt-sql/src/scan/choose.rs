@@ -5,13 +5,13 @@
 //!
 //! | way | cost |
 //! |---|---|
-//! | table | rows that its key ranges leave |
+//! | table | rows that its key ranges leave, and what beginning a scan costs |
 //! | index that has all columns asked for | rows that its key ranges leave |
-//! | index, then the table's rows by key | [`LOOK_UP_COST`] for each row that its key ranges leave |
+//! | index, then the table's rows by key | the same, and what a lookup costs ([`Cost`]) for each row that the index's conditions leave |
 //! | any of these, where its rows must be sorted | the same number of rows on top, unless a limit leaves few |
 //!
 //! How many rows ranges leave is the share of bytes that the block index says, and not more than [`EQUAL_SHARE`] where a
-//! condition says what an indexed value is. A way that has the wanted order reads no more rows than are wanted, if there is no
+//! condition says what an indexed value is. How many conditions leave is told by what is known of the columns' values. A way that has the wanted order reads no more rows than are wanted, if there is no
 //! condition. An index is of use only if its key is restricted, if it has the wanted order, if it has all columns asked for and is
 //! [`SMALL_SHARE`] times smaller than the table, or if a hint names it.
 
@@ -24,6 +24,8 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::cost::Cost;
+use super::facts::share_of_all;
 use super::lookup::IndexLookup;
 use super::order::WantedOrder;
 use super::{BasaltTable, index_only::IndexOnlyScan};
@@ -31,8 +33,6 @@ use crate::error::SqlError;
 use crate::index::{Usable, unqualified};
 use crate::keys::{self, Access, KeyAccess};
 
-/// What it costs to read one row by its key, in rows that a scan reads in the same time.
-const LOOK_UP_COST: u64 = 100;
 /// Of so many rows one is expected to have a given value.
 const EQUAL_SHARE: u64 = 200;
 /// An index that is so many times smaller than its table is read in its place. By column a table is read as an index is.
@@ -60,7 +60,10 @@ struct Candidate<'a> {
     in_order: bool,
     /// It has all columns and is much smaller than the table.
     is_small: bool,
+    /// Rows of it that are read.
     rows: u64,
+    /// Rows of the table that are read by their keys, if it does not have all columns.
+    named: u64,
     cost: u64,
 }
 
@@ -115,12 +118,23 @@ impl Wish<'_> {
     /// What it costs to read the table itself.
     fn own_cost(&self, own: &KeyAccess) -> u64 {
         let rows = rows_in(self.table, own);
-        let Some(order) = &self.table.order else { return rows };
+        let scanned = rows.saturating_add(self.cost().begin);
+        let Some(order) = &self.table.order else { return scanned };
         match order.is_of_table(self.table, self.filters) {
             true if self.filters.is_empty() => rows.min(fetched(order)),
             true => rows,
-            false => with_sort(rows, rows, order),
+            false => with_sort(scanned, rows, order),
         }
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::of(&self.table.snapshot, self.table.id, &self.table.descriptor)
+    }
+
+    /// About how many rows of the table conditions on its columns leave.
+    fn rows_left<'f>(&self, filters: impl IntoIterator<Item = &'f Expr>) -> u64 {
+        let share = share_of_all(filters, &|column| self.table.facts(&column.name));
+        (self.table.rows_estimate() as f64 * share).ceil() as u64
     }
 
     fn candidate<'a>(
@@ -135,6 +149,8 @@ impl Wish<'_> {
             return Err("the query does not say its WHERE");
         }
         let said: Vec<Option<Expr>> = filters.iter().map(|filter| index.condition(filter)).collect();
+        let are_said = filters.iter().zip(&said).filter(|(_, said)| said.is_some());
+        let named = self.rows_left(are_said.map(|(filter, _)| filter));
         let columns = self.table.columns(self.projection);
         let has =
             |&column: &ColumnRef| index.place(&self.table.table_schema().display_name(column)).is_some();
@@ -155,7 +171,9 @@ impl Wish<'_> {
             rows = rows.min(fetched(order));
         }
         let is_small = is_full && covers && self.is_small(index);
-        let mut cost = if covers { rows } else { rows.saturating_mul(LOOK_UP_COST) };
+        let named = named.min(rows);
+        let looked_up = named.saturating_mul(self.cost().look_up);
+        let mut cost = if covers { rows } else { rows.saturating_add(looked_up) };
         if is_small {
             cost /= SMALL_SHARE;
         } else if is_full && !in_order {
@@ -166,7 +184,7 @@ impl Wish<'_> {
         {
             cost = with_sort(cost, rows, order);
         }
-        Ok(Candidate { index, is_full, filters, covers, in_order, is_small, rows, cost })
+        Ok(Candidate { index, is_full, filters, covers, in_order, is_small, rows, named, cost })
     }
 
     /// True if an index takes so much less to read than the table that it is better.
@@ -214,13 +232,13 @@ impl Candidate<'_> {
 
     fn why_not(&self, cost: u64) -> String {
         let name = self.index.name();
-        let rows = self.rows;
+        let (rows, named) = (self.rows, self.named);
         if self.is_full && !self.is_useful() {
             format!("{name}: no condition on its first value")
         } else if self.covers {
             format!("{name}: about {rows} rows of it, instead of {cost}")
         } else {
-            format!("{name}: about {rows} rows by key, which cost {}, instead of {cost}", self.cost)
+            format!("{name}: about {named} rows by key, which cost {}, instead of {cost}", self.cost)
         }
     }
 }

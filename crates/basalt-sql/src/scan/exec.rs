@@ -350,7 +350,8 @@ impl BasaltScan {
     /// condition, or a limit of its own.
     pub(crate) fn skipping(&self, skip: usize, limit: Option<usize>) -> Option<Self> {
         let Spec { filter: None, skip: 0, limit: own, .. } = &*self.spec else { return None };
-        if matches!(self.spec.access.access, Access::Points(_)) || !self.hints.is_empty() || self.is_reversed {
+        if matches!(self.spec.access.access, Access::Points(_)) || !self.hints.is_empty() || self.is_reversed
+        {
             return None;
         }
         if own.is_some_and(|own| limit.is_none_or(|limit| own < skip.saturating_add(limit))) {

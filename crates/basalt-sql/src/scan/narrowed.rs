@@ -5,8 +5,8 @@
 //! ([`super::join_keys`]). Where these are few, and begin the primary key of the table or the key of one of its indexes, the scan is not run: its rows are
 //! found by these keys. So a join of few rows with a large table takes the time of few rows (an index nested loop, a batch of keys at a time).
 //!
-//! That is decided when the keys are known, by their number and not by an estimate of it: each key, and each row that an index names, costs as much as a
-//! [`Cost`] says that a scan needs for so many rows. The rows come as the scan would have given them, each in its partition and in the order of the key; whoever
+//! That is decided when the keys are known, by their number and not by an estimate of it: each key, and each row that an index names, costs what
+//! [`Cost`] says. The rows come as the scan would have given them, each in its partition and in the order of the key; whoever
 //! counts on that cannot tell.
 
 mod by_index;
@@ -14,13 +14,14 @@ mod said;
 
 use std::sync::Arc;
 
-use basalt_model::{FamilyDescriptor, KeyRange};
+use basalt_model::KeyRange;
 use bytes::Bytes;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
 use parking_lot::Mutex;
 
 use self::said::Said;
+use super::cost::Cost;
 use super::exec::{Spec, table_schema};
 use crate::error::SqlError;
 use crate::index::Usable;
@@ -81,22 +82,18 @@ fn both(some: &[KeyRange], others: &[KeyRange]) -> Vec<KeyRange> {
     both
 }
 
-/// Rows that a scan reads in the time of one lookup.
-struct Cost {
-    /// By the primary key.
-    key: u64,
-    /// A row that an index names: of the index, and then by its key.
-    named: u64,
-}
-
-impl Cost {
-    fn of(spec: &Spec) -> Self {
-        let by_column = |family: &FamilyDescriptor| family.encoding == "COLUMNAR";
-        match spec.descriptor.families.iter().all(by_column) {
-            true => Self { key: 2_000, named: 2_500 },
-            false => Self { key: 200, named: 250 },
-        }
-    }
+/// The hints that are still asked of rows that are read so.
+pub(super) fn left_of(
+    hints: Vec<Arc<dyn PhysicalExpr>>,
+    narrowed: &Narrowed,
+    spec: &Spec,
+) -> Vec<Arc<dyn PhysicalExpr>> {
+    let table = table_schema(&spec.descriptor);
+    let is_answered = |hint: &Arc<dyn PhysicalExpr>| match narrowed {
+        Narrowed::Keys(_) => true,
+        Narrowed::Ranges(_) => Said::is_all_of(hint, &spec.columns, table),
+    };
+    hints.into_iter().filter(|hint| !is_answered(hint)).collect()
 }
 
 /// What was found out, and of what: all partitions of a scan want to know, and a plan may run again with other keys.
@@ -136,10 +133,11 @@ fn can_be_narrowed(spec: &Spec) -> bool {
 }
 
 fn narrowed(spec: &Spec, said: &Said) -> Result<Option<Narrowed>, SqlError> {
-    let cost = Cost::of(spec);
+    let cost = Cost::of(&spec.snapshot, spec.id, &spec.descriptor);
     let rows = rows_read(spec);
-    let by_key = said.access(&spec.conditions, |filters| keys::access(table_schema(&spec.descriptor), filters));
-    let is_cheap = |count: usize| (count as u64).saturating_mul(cost.key) < rows;
+    let by_key =
+        said.access(&spec.conditions, |filters| keys::access(table_schema(&spec.descriptor), filters));
+    let is_cheap = |count: usize| (count as u64).saturating_mul(cost.look_up) < rows;
     match by_key {
         Access::Nothing => return Ok(Some(Narrowed::Keys(vec![]))),
         Access::Points(keys) if is_cheap(keys.len()) => {
@@ -152,7 +150,7 @@ fn narrowed(spec: &Spec, said: &Said) -> Result<Option<Narrowed>, SqlError> {
         Access::Ranges(ranges) if is_cheap(ranges.len()) => return Ok(Some(Narrowed::Ranges(ranges))),
         Access::Points(_) | Access::Ranges(_) | Access::Full => {}
     }
-    let rows_max = usize::try_from(rows / cost.named).unwrap_or(usize::MAX);
+    let rows_max = usize::try_from(rows / cost.look_up).unwrap_or(usize::MAX);
     Ok(by_index::keys(spec, said, rows_max)?.map(Narrowed::Keys))
 }
 

@@ -165,7 +165,9 @@ impl Reader {
             Access::Points(keys) => Source::Points(Points::new(keys.clone())),
             _ => {
                 let narrowed = part.narrowed.clone();
-                counters.narrowed.add(narrowed.map_or(0, |narrowed| narrowed.within(&part.of.ranges).count()));
+                counters
+                    .narrowed
+                    .add(narrowed.map_or(0, |narrowed| narrowed.within(&part.of.ranges).count()));
                 match points(&part) {
                     Some(points) => Source::Points(points),
                     None => {
@@ -202,10 +204,11 @@ impl Reader {
             batch_rows: spec.batch_rows.min(spec.limit.unwrap_or(usize::MAX).max(1)),
             cached: spec.cached,
         };
-        let left = move |ranges: Vec<KeyRange>| match part.narrowed.as_deref().map(|left| left.within(&ranges)) {
-            Some(Narrowed::Ranges(ranges)) => ranges,
-            _ => ranges,
-        };
+        let left =
+            move |ranges: Vec<KeyRange>| match part.narrowed.as_deref().map(|left| left.within(&ranges)) {
+                Some(Narrowed::Ranges(ranges)) => ranges,
+                _ => ranges,
+            };
         let (snapshot, own) = (&spec.snapshot, part.of.ranges);
         Ok(match part.deal {
             None => snapshot.rows(spec.id, &schema, request, left(own))?,

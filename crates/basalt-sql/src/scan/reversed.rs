@@ -31,7 +31,8 @@ impl PhysicalOptimizerRule for KeysFromTheEnd {
                 return Ok(Transformed::no(plan));
             };
             let lies_alike = |input: &Arc<dyn ExecutionPlan>| {
-                sort.preserve_partitioning() || input.properties().output_partitioning().partition_count() == 1
+                sort.preserve_partitioning()
+                    || input.properties().output_partitioning().partition_count() == 1
             };
             let input = reversed(sort.input(), sort.expr().to_vec()).transpose()?;
             Ok(match input.filter(lies_alike) {

@@ -7,9 +7,12 @@
 
 use std::sync::Arc;
 
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::BasaltScan;
+use crate::index::unqualified;
 use crate::keys::Access;
 
 /// Smaller tables are read in no time.
@@ -28,7 +31,13 @@ fn warning(scan: &BasaltScan) -> Option<String> {
     let is_whole = matches!(spec.access.access, Access::Full) && spec.limit.is_none();
     let is_meant = spec.note.as_deref().is_some_and(|note| note.contains("by hint"));
     let (rows, found) = (spec.rows_exact.unwrap_or(spec.rows_estimate), scan.rows_estimate() as u64);
+    let split = spec.conditions.iter().cloned().flat_map(split_conjunction_owned);
+    let conditions: Vec<Expr> = split.map(unqualified).collect();
     if !is_whole || is_meant || rows < ROWS_MIN || found.saturating_mul(ROWS_PER_FOUND) > rows {
+        return None;
+    }
+    // What serves them was thought to take longer.
+    if spec.indexes.iter().any(|index| !matches!(index.access(&conditions).access, Access::Full)) {
         return None;
     }
     let key = spec.descriptor.schema.as_ref()?.key.first()?;

@@ -32,10 +32,19 @@ async fn rows_come_as_from_a_sort() {
         for (sql, sorted) in [
             ("select k * 10 + d from large order by k desc, d", "order by k + 0 desc, d + 0"),
             ("select k from large order by k desc", "order by k + 0 desc"),
-            ("select w from large where k < 700 and w > 300 order by k desc, d", "order by k + 0 desc, d + 0"),
+            (
+                "select w from large where k < 700 and w > 300 order by k desc, d",
+                "order by k + 0 desc, d + 0",
+            ),
             ("select w from large where k = 77 order by d", "order by d + 0"),
-            ("select k + w from (select k, d, w from large where w = 7) order by k desc, d", "order by k + 0 desc, d + 0"),
-            ("select b from texts order by a desc nulls last, b desc", "order by concat(a, '') desc nulls last, b + 0 desc"),
+            (
+                "select k + w from (select k, d, w from large where w = 7) order by k desc, d",
+                "order by k + 0 desc, d + 0",
+            ),
+            (
+                "select b from texts order by a desc nulls last, b desc",
+                "order by concat(a, '') desc nulls last, b + 0 desc",
+            ),
             ("select cast(row_number() over (order by k desc, d) * 1000 + w as bigint) from large", ""),
         ] {
             let shown = plan(&session, sql).await;

@@ -28,8 +28,8 @@ pub(crate) use room::WorkingMemory;
 
 /// Weight that the cache expects of a block; decides only how it sizes its tables.
 const BLOCK_BYTES_EXPECTED: u64 = 96 << 10;
-/// Lookups of rows of one part before it is decoded for good.
-const LOOKUPS_MIN: u8 = 3;
+/// Lookups of rows of one part, each of all columns, before it is decoded for good: they take about as long as that.
+const LOOKUPS: usize = 16;
 /// Counters of such lookups. Parts that share one are decoded a little earlier.
 const LOOKUP_COUNTERS: usize = 1 << 14;
 /// Memory that an entry takes beside its block.
@@ -203,11 +203,18 @@ impl BlockCache {
     }
 
     /// True if a part of a row group, which is not held, should be decoded and kept: rows of it are looked up again and
-    /// again, and nothing has to leave for it.
-    pub(crate) fn is_worth_decoding(&self, file: FileId, index: usize, part: usize) -> bool {
+    /// again, and nothing has to leave for it. `columns`: how many a lookup reads, and how many there are; of fewer columns more lookups take as long.
+    pub(crate) fn is_worth_decoding(
+        &self,
+        file: FileId,
+        (index, part): (usize, usize),
+        columns: (usize, usize),
+    ) -> bool {
+        let (read, all) = (columns.0.max(1), columns.1.max(columns.0));
+        let wanted = u8::try_from(LOOKUPS * all / read).unwrap_or(u8::MAX);
         let mixed = (file.0 << 32 ^ (index as u64) << 8 ^ part as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let counter = &self.lookups[(mixed >> 32) as usize % LOOKUP_COUNTERS];
-        if counter.load(Relaxed) < LOOKUPS_MIN {
+        if counter.load(Relaxed) < wanted {
             counter.fetch_add(1, Relaxed);
             return false;
         }

@@ -242,10 +242,23 @@ impl StoreFile {
         head: &ColumnarBlock,
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
-        if access.keep == Keep::Decoded && access.cache.is_worth_decoding(self.meta().id, index, part) {
+        if self.is_worth_decoding((index, part), head, access) {
             return self.read_part((index, part), head, access);
         }
         self.row_of_group(index, row, head, access)
+    }
+
+    /// True if lookups come to a part of a row group, which the cache does not have, again and again.
+    pub(super) fn is_worth_decoding(
+        &self,
+        part: (usize, usize),
+        group: &ColumnarBlock,
+        access: &ReadAccess,
+    ) -> bool {
+        let all = group.columns().len();
+        let read = access.columns.as_ref().and_then(|columns| columns.of_group(group));
+        let columns = (read.map_or(all, |read| read.len()), all);
+        access.keep == Keep::Decoded && access.cache.is_worth_decoding(self.meta().id, part, columns)
     }
 
     /// The cells of one row of a row group.

@@ -573,8 +573,7 @@ fn rows_in(part: &Part, group: &ColumnarBlock, access: &ReadAccess) -> Result<Op
     };
     let rows = first..last.max(first);
     let is_short = in_one && rows.len() <= AS_CELLS_MAX;
-    let as_cells =
-        is_short && (held.is_some() || access.cache.is_worth_decoding(file.meta().id, block, vector));
+    let as_cells = is_short && (held.is_some() || file.is_worth_decoding((block, vector), group, access));
     Ok((!as_cells).then_some(rows))
 }
 

@@ -13,7 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 
 use super::super::deal::Deal;
-use super::super::narrowed::Found;
+use super::super::narrowed::{self, Found};
 use super::super::reader::{Counters, Part, Reader, Rows, let_others_run};
 use super::super::shared::Deals;
 use super::reversed::Reversed;
@@ -55,8 +55,12 @@ impl Opening {
             // Rows that are looked up are not added up.
             Rows::Total(_) => None,
         };
+        let hints = match narrowed.as_deref() {
+            Some(narrowed) => narrowed::left_of(self.hints, narrowed, &self.spec),
+            None => self.hints,
+        };
         let part = Part { narrowed, ..self.part };
-        Ok(Reader::open(&self.spec, self.hints, part, self.rows, self.counters)?)
+        Ok(Reader::open(&self.spec, hints, part, self.rows, self.counters)?)
     }
 }
 

@@ -15,7 +15,7 @@ use super::said::Said;
 use crate::error::SqlError;
 use crate::index::{Usable, unqualified};
 use crate::ingest::typed;
-use crate::keys::{self, Access, KeyAccess};
+use crate::keys::{Access, KeyAccess};
 
 /// Rows of an index that are read at a time.
 const BATCH_ROWS: usize = 8_192;
@@ -23,10 +23,7 @@ const BATCH_ROWS: usize = 8_192;
 /// The sorted keys of all rows that the hints leave, by the first index that is of use; `None` if none is, or it names more than `rows_max` rows.
 pub(super) fn keys(spec: &Spec, said: &Said, rows_max: usize) -> Result<Option<Vec<Bytes>>, SqlError> {
     for index in usable(spec) {
-        let access = |filters: &[Expr]| {
-            let said: Vec<Expr> = filters.iter().filter_map(|filter| index.condition(filter)).collect();
-            keys::access(index.table.table_schema(), &said)
-        };
+        let access = |filters: &[Expr]| index.access(filters);
         // The conditions of the query alone are what the planner decided about.
         if matches!(said.access(&[], access), Access::Full) {
             continue;

@@ -25,9 +25,9 @@ const NUMBERS_MAX: usize = 1 << 16;
 /// All conditions hold, and of each list of alternatives one does.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Said {
-    pub(super) conditions: Vec<Expr>,
+    conditions: Vec<Expr>,
     /// Rows of several columns' values, as joins of several columns have them.
-    pub(super) rows: Vec<Vec<Vec<Expr>>>,
+    rows: Vec<Vec<Vec<Expr>>>,
 }
 
 impl Said {
@@ -35,8 +35,23 @@ impl Said {
     pub(super) fn by(hints: &[Arc<dyn PhysicalExpr>], columns: &[ColumnRef], table: &TableSchema) -> Self {
         let mut said = Self::default();
         let listener = Listener { columns, table };
-        hints.iter().for_each(|hint| listener.listen(hint, &mut said));
+        for hint in hints {
+            listener.listen(hint, &mut said);
+        }
         said
+    }
+
+    /// True of a hint on columns of the key alone, all of which has such words: who reads by them need not ask it.
+    pub(super) fn is_all_of(
+        hint: &Arc<dyn PhysicalExpr>,
+        columns: &[ColumnRef],
+        table: &TableSchema,
+    ) -> bool {
+        let is_of_key = |expr: &&Arc<dyn PhysicalExpr>| {
+            place(expr).is_some_and(|at| matches!(columns.get(at), Some(ColumnRef::Key(_))))
+        };
+        hint.children().iter().all(is_of_key)
+            && Listener { columns, table }.listen(hint, &mut Self::default())
     }
 
     /// True if nothing was said.
@@ -48,9 +63,8 @@ impl Said {
     pub(super) fn access(&self, conditions: &[Expr], access: impl Fn(&[Expr]) -> KeyAccess) -> Access {
         let conditions = together(conditions, &self.conditions);
         let alone = access(&conditions).access;
-        let of_rows = |rows: &Vec<Vec<Expr>>| {
-            united(rows.iter().map(|row| access(&together(&conditions, row)).access))
-        };
+        let of_rows =
+            |rows: &Vec<Vec<Expr>>| united(rows.iter().map(|row| access(&together(&conditions, row)).access));
         // One list of rows says most of what is to be said.
         match self.rows.first() {
             Some(rows) if !matches!(alone, Access::Nothing) => of_rows(rows),
@@ -65,34 +79,32 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
-    fn listen(&self, expr: &Arc<dyn PhysicalExpr>, said: &mut Said) {
+    /// True if all of it has words.
+    fn listen(&self, expr: &Arc<dyn PhysicalExpr>, said: &mut Said) -> bool {
         if let Some(filter) = expr.downcast_ref::<DynamicFilterPhysicalExpr>() {
-            if let Ok(current) = filter.current() {
-                self.listen(&current, said);
-            }
-        } else if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
-            match binary.op() {
-                Operator::And => {
-                    self.listen(binary.left(), said);
-                    self.listen(binary.right(), said);
-                }
-                op => said.conditions.extend(self.comparison(binary, *op)),
-            }
-        } else if let Some(list) = expr.downcast_ref::<InListExpr>() {
-            match list.expr().downcast_ref::<ScalarFunctionExpr>() {
-                Some(row) => said.rows.extend(self.rows(row, list)),
-                None => said.conditions.extend(self.list(list)),
-            }
-        } else if let Some(among) = expr.downcast_ref::<AmongKeys>() {
-            said.conditions.extend(self.among(among));
+            return filter.current().is_ok_and(|current| self.listen(&current, said));
         }
+        if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+            if *binary.op() == Operator::And {
+                let left = self.listen(binary.left(), said);
+                return self.listen(binary.right(), said) && left;
+            }
+            return note(&mut said.conditions, self.comparison(binary));
+        }
+        if let Some(list) = expr.downcast_ref::<InListExpr>() {
+            return match list.expr().downcast_ref::<ScalarFunctionExpr>() {
+                Some(row) => note(&mut said.rows, self.rows(row, list)),
+                None => note(&mut said.conditions, self.list(list)),
+            };
+        }
+        let among = expr.downcast_ref::<AmongKeys>();
+        among.is_some_and(|among| note(&mut said.conditions, self.among(among)))
     }
 
-    fn comparison(&self, binary: &BinaryExpr, op: Operator) -> Option<Expr> {
+    fn comparison(&self, binary: &BinaryExpr) -> Option<Expr> {
         use Operator::{Eq, Gt, GtEq, Lt, LtEq};
-        let column = self.column(binary.left())?;
-        matches!(op, Eq | Gt | GtEq | Lt | LtEq).then(|| {})?;
-        Some(binary_expr(column, op, literal(binary.right())?))
+        let op = Some(*binary.op()).filter(|op| matches!(op, Eq | Gt | GtEq | Lt | LtEq))?;
+        Some(binary_expr(self.column(binary.left())?, op, literal(binary.right())?))
     }
 
     fn list(&self, list: &InListExpr) -> Option<Expr> {
@@ -146,7 +158,9 @@ impl Listener<'_> {
         let (of_table, shown) = (self.table.sql_type(column), arrow_type(self.table.sql_type(column)));
         use SqlType::{Double, Float, UnsignedDouble, UnsignedFloat};
         let is_cast = expr.is::<CastExpr>();
-        if matches!(of_table, Double | Float | UnsignedDouble | UnsignedFloat) || is_cast && !shown.is_integer() {
+        if matches!(of_table, Double | Float | UnsignedDouble | UnsignedFloat)
+            || is_cast && !shown.is_integer()
+        {
             return None;
         }
         Some(Expr::Column(Name::new_unqualified(self.table.display_name(column))))
@@ -160,6 +174,13 @@ pub(super) fn place(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
         _ => expr,
     };
     expr.downcast_ref::<Column>().map(Column::index)
+}
+
+/// Takes in what was found, and says whether there was any.
+fn note<T>(said: &mut Vec<T>, found: Option<T>) -> bool {
+    let some = found.is_some();
+    said.extend(found);
+    some
 }
 
 fn literal(expr: &Arc<dyn PhysicalExpr>) -> Option<Expr> {

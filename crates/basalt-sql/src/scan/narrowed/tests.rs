@@ -23,8 +23,7 @@ fn what_lies_within_lies_in_both() {
     for (own, others) in sets.iter().flat_map(|own| sets.iter().map(move |others| (own, others))) {
         let (own, others) = (ranges(own), ranges(others));
         let Narrowed::Ranges(left) = Narrowed::Ranges(own.clone()).within(&others) else { panic!("ranges") };
-        let are_apart =
-            |pair: &[KeyRange]| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start);
+        let are_apart = |pair: &[KeyRange]| pair[0].end.as_ref().is_some_and(|end| *end <= pair[1].start);
         assert!(left.windows(2).all(are_apart), "{own:?} {others:?}: {left:?}");
         for key in 0..=NUMBERS {
             let both = has(&own, key) && has(&others, key);

@@ -103,10 +103,14 @@ fn memory_that_others_work_with_is_the_caches_again_afterwards() {
 #[test]
 fn a_part_is_worth_decoding_once_it_was_looked_into_again_and_again_and_there_is_room() {
     let cache = BlockCache::new(1 << 20);
-    let asked = |part| (0..8).map(|_| cache.is_worth_decoding(FileId(7), 3, part)).collect::<Vec<_>>();
-    assert_eq!(asked(1), [false, false, false, true, false, false, false, true]);
+    let asked = |part, columns| {
+        let asked = (0..100).map(|_| cache.is_worth_decoding(FileId(7), (3, part), columns));
+        asked.enumerate().filter_map(|(at, is_worth)| is_worth.then_some(at)).collect::<Vec<_>>()
+    };
+    assert_eq!(asked(1, (4, 4))[..3], [16, 33, 50]);
+    assert_eq!(asked(4, (4, 12))[..2], [48, 97], "of fewer columns each lookup takes less");
     for index in 0..100 {
         cache.insert(of(1), index, 0, &block(64 << 10));
     }
-    assert_eq!(asked(2), [false; 8], "something else would have to leave");
+    assert!(asked(2, (4, 4)).is_empty(), "something else would have to leave");
 }
