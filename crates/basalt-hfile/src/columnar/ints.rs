@@ -23,6 +23,8 @@ use crate::error::Damage;
 const DICTIONARY_MAX: usize = 1 << 12;
 /// Values of a run that are written at once.
 const SHORT_RUN: usize = 8;
+/// Runs of so many values and more, on average, are compared run by run.
+const LONG_RUN: usize = 16;
 /// Vectors of a section that are encoded in every way to choose.
 const SAMPLE_VECTORS: usize = 3;
 
@@ -210,7 +212,7 @@ impl IntScheme {
                 });
                 frame::within(&mut input, (1, 0), count, &codes.collect::<Vec<_>>())?
             }
-            Kind::Runs => Some(self.runs_within(&mut input, count, ranges)?),
+            Kind::Runs => self.runs_within(&mut input, count, ranges)?,
             Kind::Delta | Kind::Alp(_) | Kind::Split(_) => None,
         };
         if mask.is_some() {
@@ -243,13 +245,20 @@ impl IntScheme {
         Ok((values, lengths))
     }
 
-    /// Each run is asked once.
+    /// Each run is asked once; short ones are decoded sooner.
     fn runs_within(
         &self,
         input: &mut Input<'_>,
         count: usize,
         ranges: &[(i64, i64)],
-    ) -> Result<Mask, Damage> {
+    ) -> Result<Option<Mask>, Damage> {
+        if input
+            .rest()
+            .first_chunk()
+            .is_none_or(|runs| usize::from(u16::from_le_bytes(*runs)) > count / LONG_RUN)
+        {
+            return Ok(None);
+        }
         let (values, lengths) = self.runs::<u64>(input, count)?;
         let (mut mask, mut start) = (Mask::NONE, 0);
         for (value, length) in values.into_iter().map(Lane::to_i64).zip(lengths) {
@@ -258,11 +267,15 @@ impl IntScheme {
                 return Err(input.damage("the runs are longer than the vector"));
             }
             if ranges.iter().any(|&(low, high)| (low..=high).contains(&value)) {
-                mask = mask.or(Mask::of_range(start..end));
+                mask.insert_range(start..end);
             }
             start = end;
         }
-        if start == count { Ok(mask) } else { Err(input.damage("the runs are shorter than the vector")) }
+        if start == count {
+            Ok(Some(mask))
+        } else {
+            Err(input.damage("the runs are shorter than the vector"))
+        }
     }
 
     fn decode_runs<T: Lane>(&self, input: &mut Input<'_>, out: &mut [T]) -> Result<(), Damage> {

@@ -77,6 +77,17 @@ impl Mask {
         self.0[word] = if has { self.0[word] | bit } else { self.0[word] & !bit };
     }
 
+    /// Takes rows in, at least one.
+    #[inline]
+    pub(super) fn insert_range(&mut self, rows: Range<usize>) {
+        let last = rows.end - 1;
+        for word in rows.start / 64..=last / 64 {
+            let from = rows.start.saturating_sub(word * 64).min(63);
+            let to = (last - word * 64).min(63);
+            self.0[word] |= (u64::MAX << from) & (u64::MAX >> (63 - to));
+        }
+    }
+
     /// Number of rows.
     pub fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
@@ -210,6 +221,12 @@ mod tests {
             let mask = Mask::of_range(range.clone());
             assert_eq!(mask.rows().collect::<Vec<_>>(), range.clone().collect::<Vec<_>>());
             assert_eq!((mask.count(), mask.is_none()), (range.len(), range.is_empty()));
+            let (mut inserted, mut expected) = (Mask::of_range(700..703), mask.or(Mask::of_range(700..703)));
+            match range.is_empty() {
+                true => expected = inserted,
+                false => inserted.insert_range(range.clone()),
+            }
+            assert_eq!(inserted, expected, "{range:?}");
             let range = Some(range).filter(|range| !range.is_empty());
             assert_eq!(mask.ranges().collect::<Vec<_>>(), range.iter().cloned().collect::<Vec<_>>());
             assert_eq!(mask.as_range(), range);

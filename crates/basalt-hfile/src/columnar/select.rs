@@ -128,7 +128,12 @@ impl Node {
                     if left.is_none() {
                         break;
                     }
-                    left = part.select(block, vector, left, held)?;
+                    // What the vector's bounds say of one part need not be asked of its rows.
+                    left = match part.verdict(&|stored| block.facts_of_vector(stored, vector))? {
+                        Verdict::All => left,
+                        Verdict::None => Mask::NONE,
+                        Verdict::Some => part.select(block, vector, left, held)?,
+                    };
                 }
                 Ok(left)
             }

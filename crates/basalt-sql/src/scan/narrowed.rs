@@ -91,10 +91,14 @@ pub(super) fn left_of(
     let table = table_schema(&spec.descriptor);
     let is_answered = |hint: &Arc<dyn PhysicalExpr>| match narrowed {
         Narrowed::Keys(_) => true,
-        Narrowed::Ranges(_) => Said::is_all_of(hint, &spec.columns, table),
+        // Where lists of several columns would make too many ranges these are fewer, and wider.
+        Narrowed::Ranges(ranges) => Said::is_all_of(hint, &spec.columns, table, ranges.len()),
     };
     hints.into_iter().filter(|hint| !is_answered(hint)).collect()
 }
+
+/// Values by which rows are looked up, at most.
+const VALUES_MAX: usize = 1 << 14;
 
 /// What was found out, and of what: all partitions of a scan want to know, and a plan may run again with other keys.
 #[derive(Debug, Default)]
@@ -110,7 +114,10 @@ impl Found {
         if !can_be_narrowed(spec) {
             return Ok(None);
         }
-        let said = Said::by(hints, &spec.columns, table_schema(&spec.descriptor));
+        let rows = rows_read(spec);
+        let values_max = usize::try_from(rows / Cost::of(&spec.snapshot, spec.id, &spec.descriptor).look_up);
+        let values_max = values_max.unwrap_or(usize::MAX).min(VALUES_MAX);
+        let said = Said::by(hints, &spec.columns, table_schema(&spec.descriptor), values_max);
         if said.is_empty() {
             return Ok(None);
         }
@@ -120,7 +127,7 @@ impl Found {
         {
             return Ok(known.clone());
         }
-        let narrowed = narrowed(spec, &said)?.map(Arc::new);
+        let narrowed = narrowed(spec, &said, values_max)?.map(Arc::new);
         *found = Some((said, narrowed.clone()));
         Ok(narrowed)
     }
@@ -132,25 +139,21 @@ fn can_be_narrowed(spec: &Spec) -> bool {
     is_scan && spec.limit.is_none() && spec.skip == 0
 }
 
-fn narrowed(spec: &Spec, said: &Said) -> Result<Option<Narrowed>, SqlError> {
-    let cost = Cost::of(&spec.snapshot, spec.id, &spec.descriptor);
-    let rows = rows_read(spec);
+fn narrowed(spec: &Spec, said: &Said, rows_max: usize) -> Result<Option<Narrowed>, SqlError> {
     let by_key =
         said.access(&spec.conditions, |filters| keys::access(table_schema(&spec.descriptor), filters));
-    let is_cheap = |count: usize| (count as u64).saturating_mul(cost.look_up) < rows;
     match by_key {
         Access::Nothing => return Ok(Some(Narrowed::Keys(vec![]))),
-        Access::Points(keys) if is_cheap(keys.len()) => {
+        Access::Points(keys) if keys.len() <= rows_max => {
             return Ok(Some(match spec.as_of_ms {
                 None => Narrowed::Keys(keys),
                 // Lookups of single rows know no past.
                 Some(_) => Narrowed::Ranges(keys.into_iter().map(KeyRange::point).collect()),
             }));
         }
-        Access::Ranges(ranges) if is_cheap(ranges.len()) => return Ok(Some(Narrowed::Ranges(ranges))),
+        Access::Ranges(ranges) if ranges.len() <= rows_max => return Ok(Some(Narrowed::Ranges(ranges))),
         Access::Points(_) | Access::Ranges(_) | Access::Full => {}
     }
-    let rows_max = usize::try_from(rows / cost.look_up).unwrap_or(usize::MAX);
     Ok(by_index::keys(spec, said, rows_max)?.map(Narrowed::Keys))
 }
 

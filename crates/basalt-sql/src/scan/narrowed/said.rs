@@ -19,9 +19,6 @@ use super::super::join_keys::AmongKeys;
 use super::{together, united};
 use crate::keys::{Access, KeyAccess};
 
-/// Numbers that are written out of a set of them, at most.
-const NUMBERS_MAX: usize = 1 << 16;
-
 /// All conditions hold, and of each list of alternatives one does.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Said {
@@ -31,27 +28,34 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// What hints on these columns of a table say that has such words. The rest may be left out.
-    pub(super) fn by(hints: &[Arc<dyn PhysicalExpr>], columns: &[ColumnRef], table: &TableSchema) -> Self {
+    /// What hints on these columns of a table say that has such words. The rest may be left out, and so are lists of more than `values_max` values.
+    pub(super) fn by(
+        hints: &[Arc<dyn PhysicalExpr>],
+        columns: &[ColumnRef],
+        table: &TableSchema,
+        values_max: usize,
+    ) -> Self {
         let mut said = Self::default();
-        let listener = Listener { columns, table };
+        let listener = Listener { columns, table, values_max };
         for hint in hints {
             listener.listen(hint, &mut said);
         }
         said
     }
 
-    /// True of a hint on columns of the key alone, all of which has such words: who reads by them need not ask it.
+    /// True of a hint on columns of the key alone, all of which has such words and no list of more than `values_max` values: who reads by them need not
+    /// ask it.
     pub(super) fn is_all_of(
         hint: &Arc<dyn PhysicalExpr>,
         columns: &[ColumnRef],
         table: &TableSchema,
+        values_max: usize,
     ) -> bool {
         let is_of_key = |expr: &&Arc<dyn PhysicalExpr>| {
             place(expr).is_some_and(|at| matches!(columns.get(at), Some(ColumnRef::Key(_))))
         };
-        hint.children().iter().all(is_of_key)
-            && Listener { columns, table }.listen(hint, &mut Self::default())
+        let listener = Listener { columns, table, values_max };
+        hint.children().iter().all(is_of_key) && listener.listen(hint, &mut Self::default())
     }
 
     /// True if nothing was said.
@@ -76,6 +80,7 @@ impl Said {
 struct Listener<'a> {
     columns: &'a [ColumnRef],
     table: &'a TableSchema,
+    values_max: usize,
 }
 
 impl Listener<'_> {
@@ -92,13 +97,16 @@ impl Listener<'_> {
             return note(&mut said.conditions, self.comparison(binary));
         }
         if let Some(list) = expr.downcast_ref::<InListExpr>() {
+            if list.list().len() > self.values_max {
+                return false;
+            }
             return match list.expr().downcast_ref::<ScalarFunctionExpr>() {
                 Some(row) => note(&mut said.rows, self.rows(row, list)),
                 None => note(&mut said.conditions, self.list(list)),
             };
         }
-        let among = expr.downcast_ref::<AmongKeys>();
-        among.is_some_and(|among| note(&mut said.conditions, self.among(among)))
+        let Some(among) = expr.downcast_ref::<AmongKeys>() else { return false };
+        note(&mut said.conditions, self.among(among))
     }
 
     fn comparison(&self, binary: &BinaryExpr) -> Option<Expr> {
@@ -115,7 +123,7 @@ impl Listener<'_> {
     }
 
     fn among(&self, among: &AmongKeys) -> Option<Expr> {
-        let column = self.column(among.column()).filter(|_| among.keys().count() <= NUMBERS_MAX)?;
+        let column = self.column(among.column()).filter(|_| among.keys().count() <= self.values_max)?;
         let number = |number| Expr::Literal(ScalarValue::Int64(Some(number)), None);
         let mut values: Vec<Expr> = among.keys().numbers().map(number).collect();
         values.retain(|value| self.can_have(among.column(), value));
