@@ -196,3 +196,20 @@ async fn windows_ask_for_their_memory() {
     let refused = asked(&session, &sql(ROWS)).await.expect_err("too many rows");
     assert!(refused.contains("WindowAggExec"), "{refused}");
 }
+
+/// Where neither side is expected to fit, nothing is begun that has to be given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_that_cannot_fit_are_planned_by_sorting() {
+    let sql = "select sum(a.k + b.k) from t a join t b on a.v = b.v + 0";
+    for (memory_bytes, sorts) in [(4 << 20, true), (256 << 20, false)] {
+        let fixture = open(memory_bytes);
+        let session = fixture.engine.session();
+        doubled(&session, 18).await;
+        fixture.engine.database().flush(None).expect("flushes");
+        let shown = plan(&session, sql).await;
+        assert_eq!(shown.contains("SortMergeJoinExec"), sorts, "{shown}");
+        assert_eq!(shown.contains("HashJoinExec"), !sorts, "{shown}");
+        let rows: i64 = 1 << 18;
+        assert_eq!(numbers(&session, sql).await.expect("joins"), [rows * (rows + 1)]);
+    }
+}
