@@ -110,6 +110,18 @@ impl Bench {
         let with = self.often(&ask("COUNT(*)", ""))?;
         let without = self.often(&ask("COUNT(*)", "/*+ NO_INDEX */"))?;
         let looked_up = self.often(&ask("SUM(l_quantity)", ""))?;
+        let joined = |hint: &str| {
+            format!(
+                "SELECT {hint} SUM(a.l_quantity) FROM lineitem a JOIN lineitem b ON a.l_extendedprice = b.l_extendedprice \
+                 WHERE b.l_orderkey <= 3"
+            )
+        };
+        let joined = [self.often(&joined(""))?, self.often(&joined("/*+ NO_INDEX */"))?];
+        let by_key = |key: &str| {
+            format!("SELECT SUM(l_quantity) FROM orders JOIN lineitem ON {key} = o_orderkey WHERE o_custkey <= 2")
+        };
+        // Of an expression no scan is told anything.
+        let by_key = [self.often(&by_key("l_orderkey"))?, self.often(&by_key("l_orderkey + 0"))?];
         let dropped = self.once("DROP INDEX bench_price ON lineitem")?;
         self.figures.extend([
             ("CREATE LOCAL INDEX on l_extendedprice", created, "s"),
@@ -117,6 +129,10 @@ impl Bench {
             ("the same, by a scan", without, "s"),
             ("times faster", without / with, ""),
             ("SUM(l_quantity) of one price, rows looked up", looked_up, "s"),
+            ("a join of a dozen prices, rows looked up by the index", joined[0], "s"),
+            ("the same, by a scan", joined[1], "s"),
+            ("a join of a dozen orders, rows looked up by the key", by_key[0], "s"),
+            ("the same, by a scan that is told nothing", by_key[1], "s"),
             ("DROP INDEX", dropped, "s"),
         ]);
         Ok(())
