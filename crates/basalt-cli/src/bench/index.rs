@@ -118,7 +118,9 @@ impl Bench {
         };
         let joined = [self.often(&joined(""))?, self.often(&joined("/*+ NO_INDEX */"))?];
         let by_key = |key: &str| {
-            format!("SELECT SUM(l_quantity) FROM orders JOIN lineitem ON {key} = o_orderkey WHERE o_custkey <= 2")
+            format!(
+                "SELECT SUM(l_quantity) FROM orders JOIN lineitem ON {key} = o_orderkey WHERE o_custkey <= 2"
+            )
         };
         // Of an expression no scan is told anything.
         let by_key = [self.often(&by_key("l_orderkey"))?, self.often(&by_key("l_orderkey + 0"))?];
