@@ -201,7 +201,7 @@ async fn windows_ask_for_their_memory() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joins_that_cannot_fit_are_planned_by_sorting() {
     let sql = "select sum(a.k + b.k) from t a join t b on a.v = b.v + 0";
-    for (memory_bytes, sorts) in [(4 << 20, true), (256 << 20, false)] {
+    for (memory_bytes, sorts) in [(7 << 20, true), (256 << 20, false)] {
         let fixture = open(memory_bytes);
         let session = fixture.engine.session();
         doubled(&session, 18).await;
