@@ -22,7 +22,7 @@ fn encoded(scheme: &IntScheme, vectors: &[Vec<i64>]) -> usize {
         read.decode(&bytes, &mut out).unwrap();
         assert!(out.iter().zip(vector).all(|(&a, &b)| a as i64 == b), "{}", scheme.name());
         for ranges in ranges_among(vector) {
-            let Some(mask) = read.within(&bytes, vector.len(), &ranges).unwrap() else { break };
+            let Some(mask) = read.within(&bytes, vector.len(), &ranges).unwrap() else { continue };
             let is_in = |at: usize| ranges.iter().any(|&(low, high)| (low..=high).contains(&vector[at]));
             assert_eq!(mask, Mask::of_tests(vector.len(), is_in), "{} {ranges:?}", scheme.name());
         }
@@ -114,6 +114,14 @@ fn midnights_are_counted_in_days() {
 fn a_timestamp_for_a_thousand_rows_is_a_run() {
     let (name, bytes) = check(&vectors(|at| 1_700_000_000_000 + at / 1000 * 25), Nature::Integer);
     assert_eq!(name, "runs");
+    // Long runs are compared as they are, short ones are not.
+    let runs = IntScheme { kind: Kind::Runs, unit: 1, rest: 0 };
+    for (length, is_compared) in [(100, true), (2, false)] {
+        let (values, mut bytes) = ((0..1024).map(|at| at / length).collect::<Vec<i64>>(), vec![]);
+        runs.encode(&values, &mut bytes);
+        let expected = is_compared.then(|| Mask::of_tests(values.len(), |at| values[at] <= 3));
+        assert_eq!(runs.within(&bytes, values.len(), &[(0, 3)]).unwrap(), expected);
+    }
     assert!(bytes < 4 * 40, "{bytes}");
 }
 
