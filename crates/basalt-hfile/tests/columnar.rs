@@ -54,7 +54,7 @@ fn shape() -> impl Strategy<Value = Shape> {
     let block_rows = prop_oneof![Just(65_536u32), Just(1024), 1u32..3000];
     let compression = prop_oneof![Just(Compression::None), Just(Compression::Zstd), Just(Compression::Lz4)];
     (
-        (any::<u64>(), rows, types, 0usize..4, any::<bool>()),
+        (any::<u64>(), rows, types, 0usize..5, any::<bool>()),
         (often(), often(), often(), often(), often(), often()),
         (any::<bool>(), block_rows, compression),
     )
@@ -82,7 +82,8 @@ impl Shape {
             0 => &[SqlType::Integer],
             1 => &[SqlType::BigInt, SqlType::Integer],
             2 => &[SqlType::Varchar(None), SqlType::Integer, SqlType::Varchar(None)],
-            _ => &[SqlType::Date, SqlType::Boolean, SqlType::Decimal(Some((9, 0)))],
+            3 => &[SqlType::Date, SqlType::Boolean, SqlType::Decimal(Some((9, 0)))],
+            _ => &[SqlType::Decimal(Some((38, 6)))],
         };
         let order = if self.desc { SortOrder::Desc } else { SortOrder::Asc };
         let column = |sql_type: &SqlType| KeyColumn {
@@ -112,6 +113,10 @@ impl Shape {
                 .iter()
                 .map(|column| match column.sql_type {
                     SqlType::Varchar(_) => Value::Text(format!("key{}", row_number / 100).into()),
+                    SqlType::Decimal(Some((38, _))) => {
+                        let digits = (i128::from(row_number) - 50) * 10i128.pow(25);
+                        Value::Decimal(Decimal::new(digits + i128::from(row_number % 10), 6))
+                    }
                     SqlType::Decimal(_) => Value::Decimal(Decimal::new(row_number.into(), 0)),
                     SqlType::Date => Value::Millis((row_number / 10) as i64 * 86_400_000),
                     SqlType::Boolean => Value::Boolean(row_number % 10 >= 5),
@@ -485,7 +490,7 @@ fn patterns_options() -> WriterOptions {
 }
 
 /// Of numbers, and of texts: of each scheme a file is kept.
-const SCHEMES: [&str; 12] = [
+const SCHEMES: [&str; 13] = [
     "frame",
     "delta",
     "runs",
@@ -498,6 +503,7 @@ const SCHEMES: [&str; 12] = [
     "prefix",
     "digits",
     "pattern",
+    "decimals",
 ];
 
 #[test]
@@ -508,6 +514,7 @@ fn files_kept_in_the_repository_are_read() {
             Shape { rows: 2100, missing: 50, empty: 50, ..plain(vec![0, 4, 5, 7, 10, 11, 13, 14]) },
         ),
         ("versions.hfile", Shape { rows: 600, versions: 2, markers: 50, times: 50, ..plain(vec![1, 13]) }),
+        ("decimals.hfile", Shape { rows: 1100, missing: 50, key: 4, close: true, ..plain(vec![27, 28]) }),
         ("beside.hfile", Shape { rows: 1500, close: true, ..plain(vec![10, 1, 10, 1, 10]) }),
         (
             "bytes.hfile",

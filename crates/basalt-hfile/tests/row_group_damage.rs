@@ -17,12 +17,13 @@ use basalt_hfile::{
 };
 use basalt_model::rowkey::encode_row_key;
 use basalt_model::schema::{ColumnDefinition, KeyPart, SchemaDefinition};
-use basalt_model::types::Value;
+use basalt_model::types::{Decimal, Value};
 use basalt_model::{CellRef, CellType, Seq, SortOrder, SqlType, TableSchema};
 
 /// Every scheme of numbers and of texts, and the mark of distances.
-const SCHEMES: [&str; 14] = [
+const SCHEMES: [&str; 15] = [
     "alp",
+    "decimals",
     "delta",
     "dictionary",
     "digits",
@@ -72,7 +73,7 @@ fn words(row: i64) -> String {
 type Column = (&'static str, SqlType, fn(i64) -> Value<'static>);
 
 /// Of each scheme one, in the form that makes the writer choose it; the key's column is the first.
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 16] = [
     ("PREFIX", SqlType::Varchar(None), |row| {
         text(format!("customer/{:05}/{}", row * 3, "y".repeat(row as usize % 3)))
     }),
@@ -98,6 +99,10 @@ const COLUMNS: [Column; 15] = [
     ("DIGITS", SqlType::Varchar(None), |row| text(format!("order-{:06}", spread(row) % 1_000_000))),
     ("PATTERN", SqlType::Varchar(None), |row| {
         text(format!("{:04x}/state={:04x}", spread(row) % 65_536, spread(row + 99) % 65_536))
+    }),
+    ("DECIMALS", SqlType::Decimal(Some((38, 4))), |row| {
+        let digits = i128::from(spread(row)) << 50 ^ i128::from(spread(row + 99));
+        Value::Decimal(Decimal::new(digits - (1 << 79), 4))
     }),
     ("WORDS", SqlType::Varchar(None), |row| text(words(row))),
 ];
@@ -313,7 +318,7 @@ fn table_of(bytes: &[u8]) -> TableSchema {
 #[test]
 fn flipped_bits_are_found_in_the_files_kept_in_the_repository() {
     let (mut schemes, mut flipped, start) = (BTreeSet::new(), 0, Instant::now());
-    for name in ["beside", "bytes", "patterns", "typed", "versions", "words"] {
+    for name in ["beside", "bytes", "decimals", "patterns", "typed", "versions", "words"] {
         let sound = std::fs::read(format!("testdata/columnar/{name}.hfile")).unwrap();
         let table = table_of(&sound);
         let mut flips = Flips::new(&sound, &table);

@@ -12,6 +12,7 @@
 //! check      the index and its table, compared
 //! usable     for a query: which values an index has, and its filters in terms of them
 //! cascade    columns that come to a table and to its indexes
+//! named      rows of an index -> the keys of its table's rows
 //! statement  the statements about indexes
 //! ```
 //!
@@ -26,6 +27,7 @@ mod check;
 mod define;
 mod entries;
 mod keeper;
+mod named;
 mod statement;
 mod usable;
 
@@ -36,6 +38,7 @@ use basalt_model::{IndexState, TableDescriptor, TableId};
 pub(crate) use alter::{after_alter, before_alter, prune};
 pub(crate) use build::{Builders, rebuild_outdated};
 pub(crate) use cascade::{cascade, cascaded};
+pub(crate) use named::keys_of_rows;
 pub(crate) use statement::{explained, run};
 pub(crate) use usable::{Place, Usable, unqualified, usable};
 

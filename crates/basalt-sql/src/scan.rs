@@ -12,6 +12,7 @@
 
 mod aligned;
 mod backwards;
+mod below;
 mod choose;
 mod cost;
 mod deal;

@@ -23,6 +23,7 @@ use super::VECTOR;
 use super::bitpack::{bits, pack, packed_len};
 use super::frame::{self, Lane, read_patches, write_patches};
 use super::input::Input;
+use super::mask::Mask;
 use crate::error::Damage;
 
 /// The bits of a 32-bit float as a number that sorts as floats do (-NaN, -inf, …, -0, 0, …, inf, NaN). Its own
@@ -153,6 +154,46 @@ impl Alp {
         }
         let exceptions = input.u16()?;
         read_patches(input, exceptions, out, T::of)
+    }
+
+    /// Of a vector of `count` floats those within one of some ranges of their sortable numbers, both ends inclusive. Their integers are
+    /// compared, since a greater integer is never a lesser float. `None` if these have to be decoded for that.
+    pub(super) fn within(
+        self,
+        input: &mut Input<'_>,
+        count: usize,
+        ranges: &[(i64, i64)],
+    ) -> Result<Option<Mask>, Damage> {
+        let of_integers = |&(low, high): &(i64, i64)| {
+            let behind = high.checked_add(1).and_then(|behind| self.first_from(behind));
+            Some((self.first_from(low)?, behind.map_or(Some(i64::MAX), |first| first.checked_sub(1))?))
+        };
+        let integers: Vec<(i64, i64)> = ranges.iter().filter_map(of_integers).collect();
+        let Some(mut mask) = frame::within(input, (1, 0), count, &integers)? else { return Ok(None) };
+        let exceptions = input.u16()?;
+        frame::within_patches(input, exceptions, count, &mut mask, |number| {
+            ranges.iter().any(|&(low, high)| (low..=high).contains(&number))
+        })?;
+        Ok(Some(mask))
+    }
+
+    /// The least integer whose float is not below the one of a sortable number; `None` if there is none.
+    fn first_from(self, sortable: i64) -> Option<i64> {
+        let (mut below, mut from) = (i64::MIN, i64::MAX);
+        if self.float(from) < sortable {
+            return None;
+        }
+        if self.float(below) >= sortable {
+            return Some(below);
+        }
+        while from.abs_diff(below) > 1 {
+            let middle = below.midpoint(from);
+            match self.float(middle) < sortable {
+                true => below = middle,
+                false => from = middle,
+            }
+        }
+        Some(from)
     }
 }
 

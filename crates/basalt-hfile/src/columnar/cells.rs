@@ -99,7 +99,7 @@ impl ColumnarBlock {
             None if count == 0 => Values::Texts(Strings::default()),
             None => return Err(self.corrupt(format!("{values:?} of {subject} are missing"))),
             // A vector without values has no bytes in a section that has others.
-            Some(stored) if form == Form::Bytes => Values::Texts(stored.section().texts(vector, count)?),
+            Some(stored) if form.is_text() => Values::Texts(stored.section().texts(vector, count)?),
             Some(stored) => Values::Ints(stored.get(vector, count)?),
         };
         Ok((filled, values))

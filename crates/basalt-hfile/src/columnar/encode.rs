@@ -7,7 +7,7 @@ use basalt_model::{FamilyLayout, SqlType};
 
 use super::VECTOR;
 use super::beside::{self, Distances};
-use super::form::{Form, decimal_scale};
+use super::form::{Form, decimal_scale, long_digits};
 use super::gathered::Gathered;
 use super::group::{Column, Group, Stamp};
 use super::head::{ALL_CELLS, ColumnHead, Head, Kind};
@@ -48,7 +48,7 @@ pub(crate) fn encode(
     }
     let firsts = (0..group.rows.len()).step_by(VECTOR).map(|row| group.rows.get(row));
     let index: StringList = firsts.chain(group.rows.last()).collect();
-    sections.texts(Kind::KeyIndex, 0, &[index]);
+    sections.texts(Kind::KeyIndex, 0, &[index], Form::Bytes);
     if let Some(stamps) = &group.row_stamps {
         let vectors: Vec<&[Stamp]> = stamps.chunks(VECTOR).collect();
         sections.stamps(ALL_CELLS, &vectors);
@@ -207,13 +207,18 @@ impl SectionWriter<'_> {
                 self.ints(kind, subject, &integers, form.nature());
                 return form;
             }
-            if form == Form::Bytes {
-                self.texts(kind, subject, vectors);
+            let long = Form::LongDecimal;
+            let form = match form {
+                Form::Decimal(scale) if all().all(|value| long_digits(value, scale).is_some()) => long(scale),
+                _ => form,
+            };
+            if form.is_text() {
+                self.texts(kind, subject, vectors, form);
                 return form;
             }
         }
         let before = (self.out.len(), self.entries.len());
-        self.texts(kind, subject, vectors);
+        self.texts(kind, subject, vectors, Form::Bytes);
         let Some(first) = all().next() else { return Form::Bytes };
         let form = Form::Unsigned(first.len().min(8) as u8);
         let Some(integers) = integers(form, vectors) else { return Form::Bytes };
@@ -226,14 +231,14 @@ impl SectionWriter<'_> {
         }
         self.out.truncate(before.0);
         self.entries.truncate(before.1);
-        self.texts(kind, subject, vectors);
+        self.texts(kind, subject, vectors, Form::Bytes);
         Form::Bytes
     }
 }
 
 /// The integers of all strings, if each has one.
 fn integers(form: Form, vectors: &[StringList]) -> Option<Vec<Vec<i64>>> {
-    if form == Form::Bytes {
+    if form.is_text() {
         return None;
     }
     let of = |vector: &StringList| vector.iter().map(|value| form.to_integer(value)).collect();

@@ -11,9 +11,10 @@
 //! | 5 decimal | scale, -38 to 38 | DECIMAL | the digits at that scale |
 //! | 6 timestamp | | TIMESTAMP | nanoseconds since the epoch |
 //! | 7 unsigned timestamp | | UNSIGNED_TIMESTAMP | the same |
+//! | 8 long decimal | scale, -38 to 38 | DECIMAL | none: stored as strings, each of which has at most 38 digits at that scale |
 //!
 //! The bytes are those of `basalt_model::types`. A value that its form would write otherwise (a DECIMAL with more
-//! digits, a denormal TIMESTAMP, a value of another width) has no integer, and its section no form but bytes.
+//! digits, a denormal TIMESTAMP, a value of another width) has no integer, and its section no form but those of strings.
 
 use basalt_model::SqlType;
 use basalt_model::types::{Decimal, decimal, number};
@@ -24,7 +25,7 @@ use super::ints::Nature;
 use crate::error::Damage;
 
 /// Digits that always fit an `i64`.
-const DIGITS_MAX: u32 = 18;
+const SHORT_DIGITS_MAX: u32 = 18;
 
 /// See the module's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub enum Form {
     Timestamp,
     /// UNSIGNED_TIMESTAMP.
     UnsignedTimestamp,
+    /// Strings that are DECIMALs as they are usually written, of up to 38 digits at this scale.
+    LongDecimal(i8),
 }
 
 impl Form {
@@ -82,6 +85,7 @@ impl Form {
             Self::Decimal(scale) => [5, scale as u8],
             Self::Timestamp => [6, 0],
             Self::UnsignedTimestamp => [7, 0],
+            Self::LongDecimal(scale) => [8, scale as u8],
         });
     }
 
@@ -95,6 +99,7 @@ impl Form {
             (5, scale) if (-38..=38).contains(&(scale as i8)) => Self::Decimal(scale as i8),
             (6, 0) => Self::Timestamp,
             (7, 0) => Self::UnsignedTimestamp,
+            (8, scale) if (-38..=38).contains(&(scale as i8)) => Self::LongDecimal(scale as i8),
             (form, argument) => return Err(input.damage(format!("no form {form} of {argument}"))),
         })
     }
@@ -102,7 +107,7 @@ impl Form {
     /// The number that an integer stands for, moments in milliseconds, as far as a float can say it; `None` if it is none.
     pub(super) fn as_number(self, value: i64) -> Option<f64> {
         Some(match self {
-            Self::Bytes => return None,
+            Self::Bytes | Self::LongDecimal(_) => return None,
             Self::Unsigned(_) | Self::Signed(_) => value as f64,
             Self::Float(4) | Self::RawFloat(4) => f64::from(float_32(value as u32)),
             Self::Float(_) | Self::RawFloat(_) => float_64(value as u64),
@@ -110,6 +115,11 @@ impl Form {
             Self::Timestamp | Self::UnsignedTimestamp => value as f64 / 1e6,
         })
         .filter(|number| number.is_finite())
+    }
+
+    /// True if values are stored as strings.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Bytes | Self::LongDecimal(_))
     }
 
     /// What the integers stand for.
@@ -132,7 +142,7 @@ impl Form {
     /// Width of all values in bytes, if they have one.
     pub(super) fn width(self) -> Option<usize> {
         match self {
-            Self::Bytes | Self::Decimal(_) => None,
+            Self::Bytes | Self::Decimal(_) | Self::LongDecimal(_) => None,
             Self::Unsigned(width) | Self::Signed(width) | Self::Float(width) | Self::RawFloat(width) => {
                 Some(width.into())
             }
@@ -149,7 +159,7 @@ impl Form {
             return None;
         }
         match self {
-            Self::Bytes => None,
+            Self::Bytes | Self::LongDecimal(_) => None,
             Self::Unsigned(_) => Some(big_endian(bytes) as i64),
             Self::Signed(width) => {
                 let shift = 64 - 8 * u32::from(width);
@@ -159,7 +169,7 @@ impl Form {
             Self::Float(_) => Some(sortable_64(unordered_64(big_endian(bytes))) as i64),
             Self::RawFloat(4) => Some(sortable_of_32(big_endian(bytes) as u32)),
             Self::RawFloat(_) => Some(sortable_64(big_endian(bytes)) as i64),
-            Self::Decimal(scale) => decimal_digits(bytes, scale.into()),
+            Self::Decimal(scale) => decimal_digits(bytes, scale),
             Self::Timestamp => {
                 let (millis, nanos) = bytes.split_at(8);
                 nanoseconds((big_endian(millis) ^ 1 << 63) as i64, big_endian(nanos) as u32)
@@ -179,15 +189,16 @@ impl Form {
             out.extend_from_slice(&number.to_be_bytes()[8 - usize::from(width)..]);
         };
         match self {
-            Self::Bytes => return Err(Damage::new(0, "numbers in a column of bytes")),
+            Self::Bytes | Self::LongDecimal(_) => {
+                return Err(Damage::new(0, "numbers in a column of strings"));
+            }
             Self::Unsigned(width) => put(integer as u64, width, out),
             Self::Signed(width) => put(integer as u64 ^ 1 << (8 * width - 1), width, out),
             Self::Float(4) => put(ordered_32(sortable_32(integer as u32)).into(), 4, out),
             Self::Float(_) => put(ordered_64(sortable_64(integer as u64)), 8, out),
             Self::RawFloat(4) => put(sortable_32(integer as u32).into(), 4, out),
             Self::RawFloat(_) => put(sortable_64(integer as u64), 8, out),
-            Self::Decimal(scale) => decimal::encode(Decimal::new(integer.into(), scale.into()), out)
-                .map_err(|_| Damage::new(0, "a number that no DECIMAL holds"))?,
+            Self::Decimal(_) => self.append_digits(integer.into(), out)?,
             Self::Timestamp | Self::UnsignedTimestamp => {
                 let (millis, nanos) = number::split_nanos(integer);
                 let flip = if self == Self::Timestamp { 1 << 63 } else { 0 };
@@ -196,6 +207,15 @@ impl Form {
             }
         }
         Ok(())
+    }
+
+    /// Appends the bytes of a DECIMAL's digits at the form's scale.
+    pub(super) fn append_digits(self, digits: i128, out: &mut Vec<u8>) -> Result<(), Damage> {
+        let (Self::Decimal(scale) | Self::LongDecimal(scale)) = self else {
+            return Err(Damage::new(0, "digits in a column that is no DECIMAL"));
+        };
+        decimal::encode(Decimal::new(digits, scale.into()), out)
+            .map_err(|_| Damage::new(0, "a number that no DECIMAL holds"))
     }
 }
 
@@ -252,20 +272,29 @@ fn nanoseconds(millis: i64, nanos: u32) -> Option<i64> {
 }
 
 /// The digits of a DECIMAL at a scale, if they are at most 18 and the number's bytes are the usual ones.
-fn decimal_digits(bytes: &[u8], scale: i32) -> Option<i64> {
-    let digits = i64::try_from(decimal::decode_to_scale(bytes, scale).ok()?).ok()?;
-    if digits.unsigned_abs() >= 10u64.pow(DIGITS_MAX) {
-        return None;
-    }
+fn decimal_digits(bytes: &[u8], scale: i8) -> Option<i64> {
+    let digits = i64::try_from(decimal::decode_to_scale(bytes, scale.into()).ok()?).ok()?;
+    let is_short = digits.unsigned_abs() < 10u64.pow(SHORT_DIGITS_MAX);
+    (is_short && is_usual(bytes, digits.into(), scale)).then_some(digits)
+}
+
+/// The same of up to 38 digits.
+pub(super) fn long_digits(bytes: &[u8], scale: i8) -> Option<i128> {
+    let digits = decimal::decode_to_scale(bytes, scale.into()).ok()?;
+    let most = decimal::power_of_ten(decimal::DIGITS_MAX)?;
+    (digits.unsigned_abs() < most.unsigned_abs() && is_usual(bytes, digits, scale)).then_some(digits)
+}
+
+/// True if these are the bytes of that number.
+fn is_usual(bytes: &[u8], digits: i128, scale: i8) -> bool {
     let mut again = Vec::with_capacity(decimal::BYTES_MAX + 1);
-    decimal::encode(Decimal::new(digits.into(), scale), &mut again).ok()?;
-    (again == bytes).then_some(digits)
+    decimal::encode(Decimal::new(digits, scale.into()), &mut again).is_ok() && again == bytes
 }
 
 /// The least scale at which no digit of these DECIMALs is lost; 0 if there are none.
 pub(super) fn decimal_scale<'a>(values: impl Iterator<Item = &'a [u8]>) -> i8 {
     let scales = values.filter_map(|bytes| Some(decimal::decode(bytes).ok()?.normalized().scale));
-    scales.max().unwrap_or(0).clamp(0, DIGITS_MAX as i32) as i8
+    scales.max().unwrap_or(0).clamp(0, decimal::DIGITS_MAX as i32) as i8
 }
 
 #[cfg(test)]

@@ -260,6 +260,21 @@ pub(super) fn within(
         };
         mask = mask.or(found);
     }
+    within_patches(input, patches, count, &mut mask, |value| {
+        let value = i128::from(value) * unit + rest;
+        ranges.iter().any(|&(low, high)| (low.into()..=high.into()).contains(&value))
+    })?;
+    Ok(Some(mask))
+}
+
+/// Takes positions and values off the input, and sets those positions of a vector of `count` values whose value passes.
+pub(super) fn within_patches(
+    input: &mut Input<'_>,
+    patches: u16,
+    count: usize,
+    mask: &mut Mask,
+    passes: impl Fn(i64) -> bool,
+) -> Result<(), Damage> {
     let positions = input.take(2 * usize::from(patches))?;
     let values = input.take(8 * usize::from(patches))?;
     for (position, value) in positions.as_chunks().0.iter().zip(values.as_chunks().0) {
@@ -267,10 +282,9 @@ pub(super) fn within(
         if position >= count {
             return Err(input.damage(format!("a patch at {position} of {count} values")));
         }
-        let value = i128::from(i64::from_le_bytes(*value)) * unit + rest;
-        mask.set(position, ranges.iter().any(|&(low, high)| (low.into()..=high.into()).contains(&value)));
+        mask.set(position, passes(i64::from_le_bytes(*value)));
     }
-    Ok(Some(mask))
+    Ok(())
 }
 
 /// Appends positions and values.

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use basalt_model::CellType;
+use basalt_model::types::{Decimal, decimal};
 use bytes::Bytes;
 
 use super::VECTOR;
 use super::block::ColumnarBlock;
+use super::form::Form;
 use super::head::{Head, head_len};
 use super::input::Input;
 use super::ints::{IntScheme, Nature};
@@ -225,6 +227,13 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
     }
     let noise: Vec<u8> = (0..100).map(|at| (spread(at) >> 7) as u8).collect();
     let words = ["basalt", "granite", "gneiss", "a slate", ""];
+    let decimals = (0..60).map(|at| {
+        let mut bytes = Vec::new();
+        let digits = (i128::from(spread(at)) << 50 ^ i128::from(spread(at + 99))) - (1 << 30);
+        decimal::encode(Decimal::new(digits, 2), &mut bytes).expect("a DECIMAL");
+        bytes
+    });
+    let decimals = decimals.collect::<Vec<_>>().iter().map(Vec::as_slice).collect::<StringList>();
     let texts: [StringList; 8] = [
         collect((0..60).map(|at| format!("{:x}", spread(at) % 0xf000 + 0x1000))),
         (0..90)
@@ -246,9 +255,10 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
             format!("{} {} {}{rare}", word(at), word(at * 99), word(at * 777))
         })),
     ];
-    for strings in texts {
+    let texts = texts.into_iter().map(|strings| (strings, Form::Bytes));
+    for (strings, form) in texts.chain([(decimals, Form::LongDecimal(2))]) {
         let count = strings.len() as u16;
-        let (encoder, _) = TextEncoder::choose(std::slice::from_ref(&strings), &mut None);
+        let (encoder, _) = TextEncoder::choose(std::slice::from_ref(&strings), form, &mut None);
         let mut bytes = vec![encoder.scheme.number()];
         bytes.extend_from_slice(&count.to_le_bytes());
         encoder.scheme.write_params(&mut bytes);

@@ -213,7 +213,8 @@ impl IntScheme {
                 frame::within(&mut input, (1, 0), count, &codes.collect::<Vec<_>>())?
             }
             Kind::Runs => self.runs_within(&mut input, count, ranges)?,
-            Kind::Delta | Kind::Alp(_) | Kind::Split(_) => None,
+            Kind::Alp(alp) => alp.within(&mut input, count, ranges)?,
+            Kind::Delta | Kind::Split(_) => None,
         };
         if mask.is_some() {
             input.finish()?;

@@ -67,8 +67,8 @@ impl KeyPart {
     /// True if the part is a primary-key column as a layout has it.
     pub(crate) fn is_of(self, column: &KeyColumn) -> bool {
         let usual = match self.form {
-            Form::Decimal(scale) => {
-                matches!(column.sql_type, SqlType::Decimal(_)).then_some(Form::Decimal(scale))
+            Form::Decimal(_) | Form::LongDecimal(_) => {
+                matches!(column.sql_type, SqlType::Decimal(_)).then_some(self.form)
             }
             _ => Some(Form::of(column.sql_type, || 0)),
         };

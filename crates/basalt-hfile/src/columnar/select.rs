@@ -14,7 +14,7 @@ use super::bound::{Bound, Bounds, TextBound};
 use super::form::Form;
 use super::head::Kind;
 use super::mask::Mask;
-use super::sets::{IntSet, RANGES_TRIED_MAX, TextRange, TextSet};
+use super::sets::{DecimalSet, IntSet, RANGES_TRIED_MAX, TextRange, TextSet};
 use super::vectors::{ColumnVector, Held, Stored, VectorValues};
 use crate::error::Result;
 use crate::predicate::{NumberSet, Operand, Predicate, ValueRange};
@@ -54,6 +54,8 @@ enum Test {
     Among(Arc<NumberSet>),
     /// A string of these.
     Texts(Arc<TextSet>),
+    /// A DECIMAL of these.
+    Decimals(Arc<DecimalSet>),
 }
 
 impl BoundPredicate {
@@ -367,20 +369,29 @@ impl Test {
         if form == Form::Bytes {
             // Whatever the values are, all of them are wanted.
             if all {
-                return Some(Self::texts(vec![(End::Unbounded, End::Unbounded)]));
+                return Some(Self::of_texts(vec![(End::Unbounded, End::Unbounded)]));
             }
             let texts = ranges.iter().map(|range| Some((text_end(&range.low)?, text_end(&range.high)?)));
-            return texts.collect::<Option<_>>().map(Self::texts);
+            return texts.collect::<Option<_>>().map(Self::of_texts);
         }
-        let mut ints = Vec::with_capacity(ranges.len());
-        for range in ranges {
-            ints.extend(int_range(form, range)?);
-        }
-        Some(Self::Ints(Arc::new(IntSet::new(ints))))
+        let ranges = ranges.iter().map(|range| number_range(form, range)).collect::<Option<_>>()?;
+        Some(match form {
+            Form::LongDecimal(scale) => Self::Decimals(Arc::new(DecimalSet::new(scale, ranges))),
+            _ => Self::Ints(Arc::new(IntSet::new(ranges.into_iter().filter_map(in_64_bits).collect()))),
+        })
     }
 
-    fn texts(ranges: Vec<TextRange>) -> Self {
+    fn of_texts(ranges: Vec<TextRange>) -> Self {
         Self::Texts(Arc::new(TextSet::new(ranges)))
+    }
+
+    /// The strings that pass, of a test of values that are stored as strings.
+    fn texts(&self) -> Option<&TextSet> {
+        match self {
+            Self::Texts(set) => Some(set),
+            Self::Decimals(set) => Some(set.texts()),
+            Self::Null | Self::Ints(_) | Self::Among(_) => None,
+        }
     }
 
     fn verdict(&self, facts: &Facts) -> Verdict {
@@ -400,7 +411,9 @@ impl Test {
             (Self::Among(set), Some(Bounds { min: Bound::Int(min), max: Bound::Int(max) })) => {
                 if set.has_between(*min, *max) { Verdict::Some } else { Verdict::None }
             }
-            (Self::Texts(set), Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) })) => {
+            (_, Some(Bounds { min: Bound::Text(min), max: Bound::Text(max) }))
+                if let Some(set) = self.texts() =>
+            {
                 if set.none_between(min, max) {
                     Verdict::None
                 } else if full && set.all_between(min, max) {
@@ -415,7 +428,9 @@ impl Test {
 
     /// The rows whose value passes; of a test of values.
     fn rows_of(&self, column: &ColumnVector) -> Mask {
+        let texts = self.texts();
         let values = match (self, &column.values) {
+            (Self::Decimals(set), VectorValues::Digits(digits)) => set.of(digits),
             (Self::Ints(set), VectorValues::Narrow(values)) => set.of_narrow(values),
             (Self::Ints(set), VectorValues::Wide(values)) => set.of_wide(values),
             (Self::Among(set), VectorValues::Narrow(values)) => {
@@ -424,12 +439,12 @@ impl Test {
             (Self::Among(set), VectorValues::Wide(values)) => {
                 Mask::of_tests(values.len(), |at| set.has(values[at] as i64))
             }
-            (Self::Texts(set), VectorValues::Texts(values)) => set.of(values),
-            (Self::Texts(set), VectorValues::Codes(dictionary, codes)) if dictionary.len() <= VECTOR => {
-                set.of(&dictionary.strings()).of_members(codes)
-            }
-            (Self::Texts(set), VectorValues::Codes(dictionary, codes)) => {
-                set.of(&dictionary.strings_of(codes))
+            (_, VectorValues::Texts(values)) if let Some(set) = texts => set.of(values),
+            (_, VectorValues::Codes(dictionary, codes)) if let Some(set) = texts => {
+                match dictionary.len() <= VECTOR {
+                    true => set.of(&dictionary.strings()).of_members(codes),
+                    false => set.of(&dictionary.strings_of(codes)),
+                }
             }
             // Only a vector without values has another kind than its form says.
             _ => Mask::NONE,
@@ -447,8 +462,9 @@ fn text_end(end: &End<Operand>) -> Option<End<Vec<u8>>> {
     })
 }
 
-/// A range in the integers of a form, inclusive: `Some(None)` if none is in it, `None` if they cannot be compared.
-fn int_range(form: Form, range: &ValueRange) -> Option<Option<(i64, i64)>> {
+/// A range in the numbers of a form, inclusive, whose ends may lie beyond them all, or the low one above the high one; `None` if they
+/// cannot be compared.
+fn number_range(form: Form, range: &ValueRange) -> Option<(i128, i128)> {
     let low = match &range.low {
         End::Unbounded => i128::MIN,
         End::Included(operand) => {
@@ -465,16 +481,21 @@ fn int_range(form: Form, range: &ValueRange) -> Option<Option<(i64, i64)>> {
             if exact { floor.saturating_sub(1) } else { floor }
         }
     };
+    Some((low, high))
+}
+
+/// Those numbers of a range that have 64 bits, if there are any.
+fn in_64_bits((low, high): (i128, i128)) -> Option<(i64, i64)> {
     let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
     let some = low <= high && low <= most && high >= least;
-    Some(some.then(|| (low.max(least) as i64, high.min(most) as i64)))
+    some.then(|| (low.max(least) as i64, high.min(most) as i64))
 }
 
 /// The largest integer of a form that is not above the operand, and whether it is equal.
 fn floor_of(form: Form, operand: &Operand) -> Option<(i128, bool)> {
     let scale = match form {
         Form::Signed(_) | Form::Unsigned(_) | Form::Timestamp | Form::UnsignedTimestamp => 0,
-        Form::Decimal(scale) => i32::from(scale),
+        Form::Decimal(scale) | Form::LongDecimal(scale) => i32::from(scale),
         Form::Float(width) | Form::RawFloat(width) => return sortable(width, operand).map(|at| (at, true)),
         Form::Bytes => return None,
     };

@@ -3,6 +3,8 @@
 
 use std::ops::Bound as End;
 
+use basalt_model::types::{Decimal, decimal};
+
 use super::bound::TextBound;
 use super::mask::Mask;
 use super::strings::Strings;
@@ -111,6 +113,57 @@ fn overlapping(ranges: &[(i64, i64)], min: i64, max: i64) -> &[(i64, i64)] {
     let from = ranges.partition_point(|(_, high)| *high < min);
     let to = ranges.partition_point(|(low, _)| *low <= max);
     &ranges[from..to.max(from)]
+}
+
+/// Ranges of DECIMALs of one scale, inclusive.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct DecimalSet {
+    /// Their digits, ascending and apart.
+    ranges: Vec<(i128, i128)>,
+    /// As they are written, which is in the same order.
+    texts: TextSet,
+}
+
+impl DecimalSet {
+    /// The numbers of any ranges, which are of digits at a scale.
+    pub(super) fn new(scale: i8, mut all: Vec<(i128, i128)>) -> Self {
+        let most = decimal::power_of_ten(decimal::DIGITS_MAX).expect("it has that power") - 1;
+        all.retain(|(low, high)| low <= high && *low <= most && *high >= -most);
+        all.sort_unstable();
+        let mut ranges: Vec<(i128, i128)> = Vec::with_capacity(all.len());
+        for (low, high) in all {
+            match ranges.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => ranges.push((low, high)),
+            }
+        }
+        let end = |digits: i128| {
+            let mut bytes = Vec::new();
+            let number = Decimal::new(digits, scale.into());
+            decimal::encode(number, &mut bytes).expect("a DECIMAL has 38 digits at every scale");
+            End::Included(bytes)
+        };
+        let low = |low: i128| if low <= -most { End::Unbounded } else { end(low) };
+        let high = |high: i128| if high >= most { End::Unbounded } else { end(high) };
+        let texts = TextSet::new(ranges.iter().map(|range| (low(range.0), high(range.1))).collect());
+        Self { ranges, texts }
+    }
+
+    /// The same set of their bytes.
+    pub(super) fn texts(&self) -> &TextSet {
+        &self.texts
+    }
+
+    /// Which of the numbers are in the set.
+    pub(super) fn of(&self, numbers: &[i128]) -> Mask {
+        if let [(low, high)] = self.ranges[..] {
+            return Mask::of_tests(numbers.len(), |at| low <= numbers[at] && numbers[at] <= high);
+        }
+        Mask::of_tests(numbers.len(), |at| {
+            let behind = self.ranges.partition_point(|(_, high)| *high < numbers[at]);
+            self.ranges.get(behind).is_some_and(|(low, _)| *low <= numbers[at])
+        })
+    }
 }
 
 /// Strings between two bounds.

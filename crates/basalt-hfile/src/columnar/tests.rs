@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use basalt_model::types::Value;
+use basalt_model::types::{Decimal, Value};
 use basalt_model::{CellRef, CellType, FamilyLayout, KeyColumn, Seq, SortOrder, SqlType};
 
 use super::head::Kind;
@@ -132,6 +132,9 @@ fn sections_of_texts_are_those_of_the_format() {
     let rocks = ["metamorphic slate", "sedimentary slate", "metamorphic rock", "sedimentary rock"];
     let rocks = rocks.into_iter().chain(["sedimentary tuff", "metamorphic slate"]);
     check("Words", "words", text, &texts(rocks));
+    let hundredths = |n: i128| if n == 7 { -4 } else { 10i128.pow(20) + n * 7919 % 1000 };
+    let numbers = (0..24).map(|n| Value::Decimal(Decimal::new(hundredths(n) * 100, 4)));
+    check("Decimals", "decimals", SqlType::Decimal(Some((38, 4))), &column(numbers));
     let fragments = ["basaltic", "granitic", "gneisses"];
     let rocks = (0..20usize).map(|row| {
         let text = [row, row / 3, row / 9, row * row].map(|at| fragments[at % 3]).concat();

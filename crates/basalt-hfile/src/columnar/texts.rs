@@ -11,9 +11,11 @@
 //! | 22 digits | `u8 digits`, `u8 scheme`, `u32 length`, the front of all strings, parameters of the [scheme](super::ints) | the numbers behind the front |
 //! | 23 pattern | `u32 width`, what all strings have, `u8 pieces`, of each `u32 start`, `u32 end` | the pieces, string by string |
 //! | 24 words | a table of words ([`words`]) | a frame of the words of each string, `u32` bytes of all strings, the codes of the words |
+//! | 25 decimals | `i8 scale` | `i128` base, two frames: what the digits at that scale are more than the base, without the lower 64 bits, and these |
 //!
 //! Frames are those of [`super::frame`]. A scheme of 16 is a section of one string, which has no vectors.
 
+mod decimals;
 mod digits;
 mod pattern;
 mod words;
@@ -24,12 +26,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use foldhash::fast::FixedState;
 
+use super::form::Form;
 use super::frame;
 use super::fsst::{Encoder, SymbolTable};
 use super::input::Input;
 use super::strings::{Span, StringList, Strings};
 use crate::compression::Compressor;
 use crate::error::Damage;
+use decimals::Decimals;
 use digits::Digits;
 use pattern::Pattern;
 use words::{WordNumbers, Words};
@@ -60,6 +64,8 @@ pub(super) enum TextScheme {
     Pattern(Pattern),
     /// As words.
     Words(Words),
+    /// DECIMALs, as numbers.
+    Decimals(Decimals),
 }
 
 /// Distinct strings in ascending order, back to back.
@@ -132,6 +138,7 @@ impl TextScheme {
             Self::Digits(_) => 22,
             Self::Pattern(_) => 23,
             Self::Words(_) => 24,
+            Self::Decimals(_) => 25,
         }
     }
 
@@ -146,12 +153,15 @@ impl TextScheme {
             Self::Digits(_) => "digits",
             Self::Pattern(_) => "pattern",
             Self::Words(_) => "words",
+            Self::Decimals(_) => "decimals",
         }
     }
 
     /// What decoding costs, in percent of the plain size: a scheme must save that much to be taken.
     fn toll(&self) -> usize {
         match self {
+            // Others are decoded to strings first, and then digit by digit.
+            Self::Decimals(_) => 80,
             Self::Fixed(_) | Self::Plain | Self::Dictionary(_) | Self::Pattern(_) => 100,
             Self::Fsst(_) | Self::Prefix => 105,
             Self::Digits(_) | Self::Words(_) => 102,
@@ -169,7 +179,8 @@ impl TextScheme {
             | Self::Fsst(_)
             | Self::Prefix
             | Self::Digits(_)
-            | Self::Pattern(_) => 0,
+            | Self::Pattern(_)
+            | Self::Decimals(_) => 0,
         }
     }
 
@@ -187,6 +198,7 @@ impl TextScheme {
             Self::Digits(digits) => digits.write_params(out),
             Self::Pattern(pattern) => pattern.write_params(out),
             Self::Words(words) => words.write_params(out),
+            Self::Decimals(decimals) => decimals.write_params(out),
         }
     }
 
@@ -209,6 +221,7 @@ impl TextScheme {
             22 => Self::Digits(Digits::read_params(input)?),
             23 => Self::Pattern(Pattern::read_params(input)?),
             24 => Self::Words(Words::read_params(input)?),
+            25 => Self::Decimals(Decimals::read_params(input)?),
             other => return Err(input.damage(format!("no scheme of strings has the number {other}"))),
         })
     }
@@ -243,6 +256,7 @@ impl TextScheme {
             Self::Digits(digits) => digits.decode(bytes, count, bytes_max),
             Self::Pattern(pattern) => pattern.decode(bytes, count, bytes_max),
             Self::Words(words) => words.decode(&mut input, count, bytes_max),
+            Self::Decimals(decimals) => decimals.decode(bytes, count, bytes_max),
         }
     }
 }
@@ -282,9 +296,13 @@ fn decode_prefixed(input: &mut Input<'_>, count: usize, bytes_max: usize) -> Res
 }
 
 impl TextEncoder {
-    /// The scheme for these vectors, and about how many bytes they come to with it. With a codec, sizes are those
+    /// The scheme for these vectors of values of a form, and about how many bytes they come to with it. With a codec, sizes are those
     /// behind it.
-    pub(super) fn choose(vectors: &[StringList], codec: &mut Option<Compressor>) -> (Self, usize) {
+    pub(super) fn choose(
+        vectors: &[StringList],
+        form: Form,
+        codec: &mut Option<Compressor>,
+    ) -> (Self, usize) {
         let full: Vec<&StringList> = vectors.iter().filter(|vector| vector.len() > 0).collect();
         let step = full.len().div_ceil(SAMPLE_VECTORS).max(1);
         let sample: Vec<&StringList> = full.iter().copied().step_by(step).collect();
@@ -303,7 +321,7 @@ impl TextEncoder {
             len * total.max(1) / sampled.max(1) + params.len()
         };
         let mut best: Option<(usize, usize, Self)> = None;
-        for encoder in candidates(&full, &sample) {
+        for encoder in candidates(&full, &sample, form) {
             let bytes = cost(&encoder, codec);
             let weighed = bytes * encoder.scheme.toll();
             if best.as_ref().is_none_or(|(least, ..)| weighed < *least) {
@@ -325,6 +343,7 @@ impl TextEncoder {
             (TextScheme::Prefix, _) => encode_prefixed(strings, out),
             (TextScheme::Digits(digits), _) => digits.encode(strings, out),
             (TextScheme::Pattern(pattern), _) => pattern.encode(strings, out),
+            (TextScheme::Decimals(decimals), _) => decimals.encode(strings, out),
             (TextScheme::Dictionary(_), Lookup::Strings(numbers)) => {
                 let codes: Vec<i64> = strings.iter().map(|string| numbers[string].into()).collect();
                 frame::encode(&codes, out);
@@ -363,7 +382,7 @@ fn encode_prefixed(strings: &StringList, out: &mut Vec<u8>) {
 }
 
 /// The schemes worth trying.
-fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> {
+fn candidates(full: &[&StringList], sample: &[&StringList], form: Form) -> Vec<TextEncoder> {
     let without_table = |scheme| TextEncoder { scheme, lookup: Lookup::Nothing };
     let mut strings = full.iter().flat_map(|vector| vector.iter());
     let width = strings.next().map_or(0, <[u8]>::len);
@@ -395,7 +414,9 @@ fn candidates(full: &[&StringList], sample: &[&StringList]) -> Vec<TextEncoder> 
         // It is left in its place: its positions are grouped and compared without the strings.
         return encoders;
     }
-    if let Some(digits) = Digits::try_of(full) {
+    if let Form::LongDecimal(scale) = form {
+        encoders.push(without_table(TextScheme::Decimals(Decimals::of(full, scale))));
+    } else if let Some(digits) = Digits::try_of(full) {
         encoders.push(without_table(TextScheme::Digits(digits)));
     } else if let Some((words, numbers)) = Words::try_of(full, sample) {
         encoders.push(TextEncoder { scheme: TextScheme::Words(words), lookup: Lookup::Words(numbers) });

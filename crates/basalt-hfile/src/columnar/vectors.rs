@@ -41,6 +41,8 @@ pub(crate) enum VectorValues {
     Texts(Strings),
     /// Strings by their numbers in a dictionary.
     Codes(Arc<Dictionary>, Vec<u32>),
+    /// DECIMALs at the scale of their form.
+    Digits(Vec<i128>),
 }
 
 /// Numbers of a column, without the rows that have none.
@@ -104,7 +106,7 @@ impl Held {
     ) -> Result<()> {
         let (kind, subject) = stored.values_section();
         let form = block.form_of(stored);
-        let Some(integers) = block.integers_of(kind, subject)?.filter(|_| form != Form::Bytes) else {
+        let Some(integers) = block.integers_of(kind, subject)?.filter(|_| !form.is_text()) else {
             return Ok(());
         };
         if let Some(number) = integers.section().one_int() {
@@ -131,7 +133,7 @@ impl Held {
             match vector.values {
                 VectorValues::Narrow(values) | VectorValues::Codes(_, values) => self.narrow.push(values),
                 VectorValues::Wide(values) => self.wide.push(values),
-                VectorValues::Texts(_) => {}
+                VectorValues::Texts(_) | VectorValues::Digits(_) => {}
             }
         }
     }
@@ -184,6 +186,7 @@ impl ColumnVector {
             VectorValues::Codes(dictionary, codes) => {
                 out.extend_from_slice(dictionary.get(codes[index] as usize))
             }
+            VectorValues::Digits(digits) => self.form.append_digits(digits[index], out)?,
         }
         if let Some(part) = self.part {
             part.invert(&mut out[from..]);
@@ -303,14 +306,21 @@ impl ColumnarBlock {
         Ok(match section {
             None if count == 0 => VectorValues::Texts(Strings::default()),
             None => return Err(self.corrupt(format!("{kind:?} of {subject} are missing"))),
-            Some(section) if form == Form::Bytes => match section.dictionary() {
+            Some(section) if form.is_text() => match section.dictionary() {
                 Some(dictionary) => {
                     let mut codes = held.narrow.pop().unwrap_or_default();
                     codes.resize(count, 0);
                     section.codes_into(dictionary, vector, &mut codes)?;
                     VectorValues::Codes(Arc::clone(dictionary), codes)
                 }
-                None => VectorValues::Texts(section.texts(vector, count)?),
+                None => match form {
+                    Form::LongDecimal(scale)
+                        if let Some(digits) = section.decimals(vector, count, scale)? =>
+                    {
+                        VectorValues::Digits(digits)
+                    }
+                    _ => VectorValues::Texts(section.texts(vector, count)?),
+                },
             },
             Some(_) if form.fits_narrow() || self.is_narrow((kind, subject), form) => {
                 let mut values = held.narrow.pop().unwrap_or_default();

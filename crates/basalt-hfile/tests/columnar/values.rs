@@ -20,7 +20,7 @@ impl Chance {
     }
 }
 
-/// Every type; those that come more than once do so with what they are declared with. Files in the repository were written with the first 16.
+/// Every type; those that come more than once do so with what they are declared with. Files in the repository were written with the first 16, and two of the others.
 pub(super) const TYPES: [SqlType; 32] = [
     SqlType::Integer,
     SqlType::BigInt,
@@ -74,6 +74,11 @@ pub(super) fn value(sql_type: SqlType, row: u64, near: Option<i64>, chance: &mut
         BigInt | UnsignedLong => Value::Int(number),
         Float | UnsignedFloat => Value::Float(number as f32 / 100.0),
         Double | UnsignedDouble => Value::Double(number as f64 / 100.0),
+        // All of many digits.
+        Decimal(Some((31, scale))) => {
+            let digits = 10i128.pow(30) + i128::from(number) * 10i128.pow(9) + i128::from(number % 1000);
+            Value::Decimal(Digits::new(digits, scale.into()))
+        }
         Decimal(Some((18.., scale))) => {
             let digits = i128::from(number) * 10i128.pow(12) + i128::from(number % 1000);
             Value::Decimal(Digits::new(digits, scale.into()))

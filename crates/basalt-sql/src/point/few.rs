@@ -6,12 +6,11 @@
 
 use std::sync::Arc;
 
-use basalt_hfile::typed::KeyEncoder;
 use basalt_model::index::{IndexPart, IndexSource};
 use basalt_model::schema::ColumnRef;
 use basalt_model::{IndexState, KeyRange, TableDescriptor, TableId, TableSchema};
 use basalt_store::Snapshot;
-use basalt_store::read::{RowBatch, RowRequest};
+use basalt_store::read::RowRequest;
 use bytes::Bytes;
 use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -21,8 +20,7 @@ use datafusion::common::ScalarValue;
 use super::{by_key, is_equal};
 use crate::catalog::Relation;
 use crate::error::SqlError;
-use crate::index::expires;
-use crate::ingest::typed;
+use crate::index::{expires, keys_of_rows};
 use crate::keys::{self, Access};
 
 /// Rows that are looked up, at most.
@@ -100,48 +98,34 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Reads the rows with some columns of the index; `None` if there are more than `rows_max`.
+    /// The rows with some columns of the index, up to `rows_max` and one more at a time.
     fn read(
         &self,
         snapshot: &Snapshot,
         columns: &[ColumnRef],
         rows_max: usize,
-    ) -> Result<Option<Vec<RecordBatch>>, SqlError> {
+    ) -> Result<impl Iterator<Item = Result<RecordBatch, SqlError>>, SqlError> {
         let request = RowRequest::of_columns(columns, rows_max + 1);
-        let schema = Arc::new(self.schema.clone());
-        let (mut rows, mut batches) = (0, vec![]);
-        for read in snapshot.rows(self.index, &schema, request, self.ranges.clone())? {
-            let RowBatch { batch, .. } = read?;
-            rows += batch.num_rows();
-            if rows > rows_max {
-                return Ok(None);
-            }
-            batches.push(batch);
-        }
-        Ok(Some(batches))
+        let rows = snapshot.rows(self.index, &Arc::new(self.schema.clone()), request, self.ranges.clone())?;
+        Ok(rows.map(|read| Ok(read?.batch)))
     }
 
+    /// How many rows there are; `None` if they are more than are counted.
     fn count(&self, snapshot: &Snapshot) -> Result<Option<usize>, SqlError> {
-        let batches = self.read(snapshot, &[], COUNTED_MAX)?;
-        Ok(batches.map(|batches| batches.iter().map(RecordBatch::num_rows).sum()))
+        let mut rows = 0;
+        for batch in self.read(snapshot, &[], COUNTED_MAX)? {
+            rows += batch?.num_rows();
+            if rows > COUNTED_MAX {
+                return Ok(None);
+            }
+        }
+        Ok(Some(rows))
     }
 
     /// The keys of the table's rows, sorted, each once.
     fn keys(&self, snapshot: &Snapshot, base: &TableSchema) -> Result<Option<Vec<Bytes>>, SqlError> {
         let Some(columns) = self.key_columns(base) else { return Ok(None) };
-        let Some(batches) = self.read(snapshot, &columns, ROWS_MAX)? else { return Ok(None) };
-        let of_base: Vec<_> = (0..base.key.len()).map(ColumnRef::Key).collect();
-        let encoder = KeyEncoder::try_new(base, &of_base).map_err(|error| typed(error).error)?;
-        let mut keys = vec![];
-        for batch in &batches {
-            encoder.encode(batch, |_, key| {
-                keys.push(Bytes::copy_from_slice(key));
-                Ok::<_, basalt_hfile::typed::TypedError>(())
-            })?;
-        }
-        keys.sort_unstable();
-        keys.dedup();
-        Ok(Some(keys))
+        keys_of_rows(base, self.read(snapshot, &columns, ROWS_MAX)?, ROWS_MAX)
     }
 
     /// Where the index has the columns of the table's key.

@@ -9,11 +9,10 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
-use super::BasaltScan;
+use super::below;
 
 /// Turns scans round below sorts with a limit. For after the rule that hands conditions of sorts to scans, and before
 /// [`ScansShareWork`](super::ScansShareWork), which deals such scans out.
@@ -32,7 +31,12 @@ impl PhysicalOptimizerRule for LastRowsFirst {
             };
             let first = sort.expr().first();
             let column = first.expr.downcast_ref::<Column>().map(Column::index);
-            let scan = column.and_then(|column| turned_round(sort.input(), column, first.options.descending));
+            // One, below projections, that begins with the greatest values of this column, or the least.
+            let scan = column.and_then(|column| {
+                below::changed(sort.input(), vec![column], |scan, columns| {
+                    scan.backwards(columns[0], first.options.descending)
+                })
+            });
             Ok(match scan {
                 Some(input) => Transformed::yes(replace_children_if_necessary(plan, vec![input?])?),
                 None => Transformed::no(plan),
@@ -48,19 +52,4 @@ impl PhysicalOptimizerRule for LastRowsFirst {
     fn schema_check(&self) -> bool {
         true
     }
-}
-
-/// A scan, below projections, that begins with the greatest values of this column, or the least.
-fn turned_round(
-    plan: &Arc<dyn ExecutionPlan>,
-    column: usize,
-    descending: bool,
-) -> Option<Result<Arc<dyn ExecutionPlan>>> {
-    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        let below = projection.expr()[column].expr.downcast_ref::<Column>()?.index();
-        let input = turned_round(projection.input(), below, descending)?;
-        return Some(input.and_then(|input| replace_children_if_necessary(Arc::clone(plan), vec![input])));
-    }
-    let scan = plan.downcast_ref::<BasaltScan>()?.backwards(column, descending)?;
-    Some(Ok(Arc::new(scan)))
 }

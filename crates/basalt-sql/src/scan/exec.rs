@@ -83,6 +83,25 @@ pub(super) struct Spec {
     pub(super) note: Option<String>,
 }
 
+impl Spec {
+    fn values_of(&self, column: ColumnRef) -> Option<usize> {
+        self.facts.of(column).and_then(|facts| facts.values).map(|values| values as usize)
+    }
+
+    /// What the order of joins depends on, of so many rows: their bytes, and how many values their columns have in the table.
+    pub(super) fn statistics(&self, num_rows: Precision<usize>) -> Statistics {
+        let of_column = |column: &ColumnRef| {
+            let distinct_count = self.values_of(*column).map_or(Precision::Absent, Precision::Inexact);
+            ColumnStatistics { distinct_count, ..ColumnStatistics::new_unknown() }
+        };
+        Statistics {
+            num_rows,
+            total_byte_size: num_rows.to_inexact().multiply(&Precision::Inexact(row_bytes(&self.schema))),
+            column_statistics: self.columns.iter().map(of_column).collect(),
+        }
+    }
+}
+
 /// A scan of a table, cut into partitions.
 #[derive(Debug)]
 pub(crate) struct BasaltScan {
@@ -322,17 +341,7 @@ impl BasaltScan {
 
     /// How many values a column of the scan has, about.
     pub(super) fn distinct_values(&self, column: usize) -> Option<usize> {
-        self.values_of(*self.spec.columns.get(column)?)
-    }
-
-    fn values_of(&self, column: ColumnRef) -> Option<usize> {
-        self.spec.facts.of(column).and_then(|facts| facts.values).map(|values| values as usize)
-    }
-
-    /// How many values a column has, for the order of joins.
-    fn column_statistics(&self, column: ColumnRef) -> ColumnStatistics {
-        let distinct_count = self.values_of(column).map_or(Precision::Absent, Precision::Inexact);
-        ColumnStatistics { distinct_count, ..ColumnStatistics::new_unknown() }
+        self.spec.values_of(*self.spec.columns.get(column)?)
     }
 
     /// True if this can be had of the values of each column as they are added up: see [`Rows::Total`].
@@ -560,15 +569,6 @@ impl ExecutionPlan for BasaltScan {
             Some(rows) if args.partition().is_none() => Precision::Exact(rows),
             _ => Precision::Inexact(self.rows_estimate() / share),
         };
-        Ok(Arc::new(Statistics {
-            num_rows,
-            total_byte_size: Precision::Inexact(self.rows_estimate() / share * row_bytes(&self.spec.schema)),
-            column_statistics: self
-                .spec
-                .columns
-                .iter()
-                .map(|column| self.column_statistics(*column))
-                .collect(),
-        }))
+        Ok(Arc::new(self.spec.statistics(num_rows)))
     }
 }

@@ -10,15 +10,15 @@ use datafusion::arrow::compute::{SortOptions, nullif};
 use datafusion::arrow::datatypes::{Int8Type, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::Session;
+use datafusion::common::Statistics;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::StreamExt;
@@ -195,15 +195,22 @@ impl ExecutionPlan for IndexOnlyScan {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))
     }
 
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
     fn statistics_from_inputs(
         &self,
         inputs: &[Arc<Statistics>],
         _args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let unknown = vec![ColumnStatistics::new_unknown(); self.schema.fields().len()];
-        let of_input =
-            inputs.first().map(|input| Statistics { column_statistics: unknown, ..(**input).clone() });
-        Ok(Arc::new(of_input.unwrap_or_else(|| Statistics::new_unknown(&self.schema))))
+        let Statistics { num_rows, total_byte_size, column_statistics } = &*inputs[0];
+        let of_column = |take: &Take| column_statistics[take.value].clone();
+        Ok(Arc::new(Statistics {
+            num_rows: *num_rows,
+            total_byte_size: *total_byte_size,
+            column_statistics: self.takes.iter().map(of_column).collect(),
+        }))
     }
 }
 

@@ -13,8 +13,9 @@ use bytes::Bytes;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::Session;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
@@ -23,7 +24,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, Sched
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
 };
-use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::stream::BoxStream;
@@ -185,15 +186,18 @@ impl ExecutionPlan for IndexLookup {
         Some(self.metrics.clone_inner())
     }
 
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
     fn statistics_from_inputs(
         &self,
         inputs: &[Arc<Statistics>],
         _args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let unknown = vec![ColumnStatistics::new_unknown(); self.spec.schema.fields().len()];
-        let of_input =
-            inputs.first().map(|input| Statistics { column_statistics: unknown, ..(**input).clone() });
-        Ok(Arc::new(of_input.unwrap_or_else(|| Statistics::new_unknown(&self.spec.schema))))
+        let named = inputs[0].num_rows.to_inexact();
+        let limit = self.spec.limit.map(Precision::Inexact);
+        Ok(Arc::new(self.spec.statistics(limit.map_or(named, |limit| named.min(&limit)))))
     }
 }
 

@@ -9,11 +9,10 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 
-use super::BasaltScan;
+use super::below;
 
 /// Puts a scan from the end in the place of a sort of all rows by the key in the opposite order. (A sort that keeps a few of the last rows
 /// is better off with [`LastRowsFirst`](super::LastRowsFirst).) For before the rules that make something else of sorts.
@@ -57,15 +56,12 @@ fn reversed(
     plan: &Arc<dyn ExecutionPlan>,
     mut order: Vec<PhysicalSortExpr>,
 ) -> Option<Result<Arc<dyn ExecutionPlan>>> {
-    if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        for sorted in &mut order {
-            let above = sorted.expr.downcast_ref::<Column>()?.index();
-            let below = projection.expr()[above].expr.downcast_ref::<Column>()?;
-            sorted.expr = Arc::new(below.clone());
+    let column = |sorted: &PhysicalSortExpr| Some(sorted.expr.downcast_ref::<Column>()?.index());
+    let columns = order.iter().map(column).collect::<Option<_>>()?;
+    below::changed(plan, columns, |scan, columns| {
+        for (sorted, &column) in order.iter_mut().zip(columns) {
+            sorted.expr = Arc::new(Column::new(scan.schema().field(column).name(), column));
         }
-        let input = reversed(projection.input(), order)?;
-        return Some(input.and_then(|input| replace_children_if_necessary(Arc::clone(plan), vec![input])));
-    }
-    let scan = plan.downcast_ref::<BasaltScan>()?.reversed(&order)?;
-    Some(Ok(Arc::new(scan)))
+        scan.reversed(&order)
+    })
 }

@@ -25,7 +25,7 @@ impl Chance {
 type Make = fn(u64) -> String;
 
 /// Name, type, and a value of it by a number.
-const COLUMNS: [(&str, &str, Make); 20] = [
+const COLUMNS: [(&str, &str, Make); 21] = [
     ("k1", "varchar not null", |n| format!("'{}'", ["a", "ab", "b", "ba"][n as usize % 4])),
     ("k2", "integer not null", |n| format!("{}", n as i64 - 500)),
     ("k3", "char(3) not null", |n| format!("'{}'", ["a", "a\u{1}", "a\u{1}b", "ab", "b"][n as usize % 5])),
@@ -36,6 +36,8 @@ const COLUMNS: [(&str, &str, Make); 20] = [
     ("dec", "decimal(9,2)", |n| format!("{}.{:02}", n % 40, n % 7 * 10)),
     ("free", "decimal", |n| format!("{}.{:03}", n % 40, n % 9)),
     ("wide", "decimal", |n| format!("{}.{}{:018}", n % 4, "3".repeat(18), n % 9)),
+    // More different ones than a dictionary has.
+    ("long", "decimal(38,3)", |n| format!("{}{:018}.{:03}", n as i64 - 500, n * 7919, n % 9)),
     ("dbl", "double", |n| format!("{}.25e0", n % 50)),
     ("txt", "varchar", |n| format!("'text {}'", n % 60)),
     ("chr", "char(4)", |n| format!("'{}'", ["x", "xy", "xyz", "wxyz"][n as usize % 4])),
@@ -88,9 +90,9 @@ fn condition(chance: &mut Chance, depth: u32) -> String {
 async fn fill(session: &Session, chance: &mut Chance, rows: u64) {
     let mut statement = "upsert into t values ".to_owned();
     for row in 0..rows {
-        let values = COLUMNS.iter().map(|(_, sql_type, value)| match sql_type.contains("not null") {
+        let values = COLUMNS.iter().map(|(name, sql_type, value)| match sql_type.contains("not null") {
             false if chance.below(6) == 0 => "null".to_owned(),
-            _ => value(chance.below(1000)),
+            _ => value(chance.below(if *name == "long" { 100_000 } else { 1000 })),
         });
         let values: Vec<String> = values.collect();
         write!(statement, "{}({})", if row == 0 { "" } else { ", " }, values.join(", "))

@@ -22,6 +22,21 @@ fn alp_bytes(alp: Alp, values: &[i64]) -> Vec<u8> {
     alp.decode(&mut input, &mut out).unwrap();
     input.finish().unwrap();
     assert!(out.iter().zip(values).all(|(&a, &b)| a as i64 == b));
+    // Compared as they are stored: ranges between any two of the floats, and around them.
+    let among: Vec<i64> = values.iter().copied().step_by(values.len().div_ceil(8).max(1)).collect();
+    for (&low, &high) in among.iter().flat_map(|low| among.iter().map(move |high| (low, high))) {
+        for range in
+            [(low, high), (low.saturating_add(1), high), (i64::MIN, high.saturating_sub(1)), (low, i64::MAX)]
+        {
+            let mut input = Input::new(&bytes);
+            let Some(mask) = alp.within(&mut input, values.len(), &[range, (7, 7)]).unwrap() else {
+                continue;
+            };
+            input.finish().unwrap();
+            let is_in = |at: usize| (range.0..=range.1).contains(&values[at]) || values[at] == 7;
+            assert_eq!(mask, Mask::of_tests(values.len(), is_in), "{range:?}");
+        }
+    }
     bytes
 }
 

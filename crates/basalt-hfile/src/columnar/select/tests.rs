@@ -11,6 +11,11 @@ fn decimal(unscaled: i128, scale: i32) -> Operand {
     Operand::Decimal(Decimal::new(unscaled, scale))
 }
 
+/// What became of a range of numbers of 64 bits.
+fn int_range(form: Form, range: &ValueRange) -> Option<Option<(i64, i64)>> {
+    number_range(form, range).map(in_64_bits)
+}
+
 #[test]
 fn bounds_between_two_stored_numbers_are_moved_to_the_next() {
     use End::*;
@@ -71,7 +76,7 @@ fn verdicts_on_texts_hold_for_every_text() {
             let bounds = Bounds::of_texts(&sorted[first], &sorted[last]);
             for range in ends.iter().flat_map(|low| ends.iter().map(move |high| (low.clone(), high.clone())))
             {
-                let test = Test::texts(vec![range.clone()]);
+                let test = Test::of_texts(vec![range.clone()]);
                 let facts = Facts { rows: some.len(), values: some.len(), bounds: Some(bounds) };
                 let passing =
                     some.iter().filter(|text| std::ops::RangeBounds::<Vec<u8>>::contains(&range, *text));

@@ -73,3 +73,35 @@ fn many_texts_answer_as_ranges_of_them_would() {
     }
     assert!(none > 0);
 }
+
+#[test]
+fn decimals_and_their_bytes_are_in_the_same_sets() {
+    let most = 10i128.pow(38) - 1;
+    let mut numbers = vec![-most, -most + 1, -(1 << 80), -100, -1, 0, 1, 99, 100, 1 << 70, most - 1, most];
+    numbers.extend((0..200).map(|i| (i * i * i - 3_000_000) * 10i128.pow(i as u32 % 30)));
+    let cases: [&[(i128, i128)]; 8] = [
+        &[],
+        &[(i128::MIN, -1)],
+        &[(0, i128::MAX)],
+        &[(-most, -most), (most, most)],
+        &[(5, 4), (most + 1, i128::MAX), (i128::MIN, -most - 1)],
+        &[(-100, -100), (1 << 70, 1 << 70), (0, 1), (2, 99)],
+        &[(i128::MIN, i128::MAX)],
+        &[(-1, -1), (0, 0), (99, 99), (-100, -100), (1 << 70, 1 << 70), (7, 7)],
+    ];
+    for (scale, ranges) in [-38, 0, 7, 38].into_iter().flat_map(|scale| cases.map(|case| (scale, case))) {
+        let set = DecimalSet::new(scale, ranges.to_vec());
+        let inside = |at: usize| ranges.iter().any(|(low, high)| (*low..=*high).contains(&numbers[at]));
+        let expected = Mask::of_tests(numbers.len(), inside);
+        assert_eq!(set.of(&numbers), expected, "{ranges:?}");
+        let mut plain = Vec::new();
+        let mut lengths = Vec::new();
+        for &number in &numbers {
+            let from = plain.len();
+            decimal::encode(Decimal::new(number, scale.into()), &mut plain).expect("38 digits");
+            lengths.push(plain.len() - from);
+        }
+        let strings = Strings::back_to_back(plain.into(), 0, &lengths).expect("as many bytes");
+        assert_eq!(set.texts().of(&strings), expected, "{ranges:?} at scale {scale}");
+    }
+}

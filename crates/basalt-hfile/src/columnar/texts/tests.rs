@@ -32,14 +32,14 @@ fn round_trip(encoder: &TextEncoder, vectors: &[StringList]) -> usize {
 
 fn check(vectors: &[StringList], codec: Compression) -> (&'static str, usize) {
     let mut codec = (codec != Compression::None).then(|| Compressor::new(codec, None).unwrap());
-    let (encoder, _) = TextEncoder::choose(vectors, &mut codec);
+    let (encoder, _) = TextEncoder::choose(vectors, Form::Bytes, &mut codec);
     (encoder.scheme.name(), round_trip(&encoder, vectors))
 }
 
 /// All schemes that can hold the strings, not only the best.
 fn check_all(vectors: &[StringList]) {
     let full: Vec<&StringList> = vectors.iter().collect();
-    for encoder in candidates(&full, &full) {
+    for encoder in candidates(&full, &full, Form::Bytes) {
         round_trip(&encoder, vectors);
     }
 }
@@ -170,7 +170,7 @@ fn prose_becomes_words_and_what_has_none_becomes_codes() {
 fn a_vector_may_not_decode_to_more_than_the_limit() {
     let strings = list(&vec![vec![b'a'; 100]; 100]);
     let full = [&strings];
-    for encoder in candidates(&full, &full) {
+    for encoder in candidates(&full, &full, Form::Bytes) {
         if matches!(encoder.scheme, TextScheme::Fsst(_) | TextScheme::Prefix | TextScheme::Words(_)) {
             let mut bytes = vec![];
             encoder.encode(&strings, &mut bytes);

@@ -2,17 +2,16 @@
 //! Rows of a row group into an array: numbers that are stored as SQL sees them are copied, all else takes the way
 //! over its bytes.
 
-use std::ops::Mul;
+mod decimals;
+
 use std::sync::Arc;
 
 use arrow::array::NullBufferBuilder;
-use arrow::datatypes::i256;
 use basalt_model::SqlType;
 use basalt_model::rowkey::KeyError;
-use basalt_model::types::decimal;
 
+use self::decimals::copies_decimals;
 use super::super::decode::Selected;
-use super::super::{DECIMAL_DEFAULT, wide_power_of_ten};
 use super::texts::Texts;
 use super::views::{INLINE_MAX, Manner};
 use super::{ColumnBuilder, Extended, ValueSource, Values};
@@ -37,7 +36,9 @@ impl ColumnBuilder {
     /// Copies numbers, if these are such; false if nothing was done.
     fn copies(&mut self, vector: &ColumnVector, rows: &Selected) -> bool {
         let Self { sql_type, nullable, nulls, values, .. } = self;
-        if Form::of(*sql_type, || 0) != vector.form && !matches!(vector.form, Form::Decimal(_)) {
+        if Form::of(*sql_type, || 0) != vector.form
+            && !matches!(vector.form, Form::Decimal(_) | Form::LongDecimal(_))
+        {
             return false;
         }
         let gaps = vector.places.as_deref();
@@ -73,21 +74,12 @@ impl ColumnBuilder {
             (Values::F64(to), VectorValues::Wide(from), Form::Float(8)) => {
                 copy(to, from, gaps, rows, nulls, float_64);
             }
-            (Values::Decimal { values: to, precision, scale }, from, Form::Decimal(stored)) => {
-                let factor = decimal_factor(from, stored, *precision, *scale);
-                return factor.is_some_and(|factor| copy_decimals(to, from, factor, gaps, rows, nulls));
-            }
-            (Values::ShortDecimal { values: to, precision, scale }, from, Form::Decimal(stored)) => {
-                let factor = decimal_factor(from, stored, *precision, *scale);
-                let factor = factor.and_then(|factor| i64::try_from(factor).ok());
-                return factor.is_some_and(|factor| copy_decimals(to, from, factor, gaps, rows, nulls));
-            }
-            (Values::WideDecimal(to), from, Form::Decimal(stored)) => {
-                let zeros = u32::try_from(DECIMAL_DEFAULT.1.saturating_sub(stored)).ok();
-                let factor = zeros.and_then(wide_power_of_ten);
-                // A number has 63 bits, so 19 digits, and ten to the power of more than 57 would be too much for some.
-                let factor = factor.filter(|_| zeros.is_some_and(|zeros| zeros <= 57));
-                return factor.is_some_and(|factor| copy_wide_decimals(to, from, factor, gaps, rows, nulls));
+            (
+                values @ (Values::Decimal { .. } | Values::ShortDecimal { .. } | Values::WideDecimal(_)),
+                from,
+                form,
+            ) => {
+                return copies_decimals(values, (from, form), gaps, rows, nulls);
             }
             (Values::Text(to), VectorValues::Texts(from), Form::Bytes) => {
                 return copy_texts(*sql_type, to, from, gaps, rows, nulls);
@@ -101,87 +93,9 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends the digits of some rows, each times a factor; false, and nothing done, if they are none.
-fn copy_decimals<T>(
-    to: &mut Vec<T>,
-    from: &VectorValues,
-    factor: T,
-    gaps: Option<&[Place]>,
-    rows: &Selected,
-    nulls: &mut NullBufferBuilder,
-) -> bool
-where
-    T: Copy + Default + From<i64> + Mul<Output = T> + PartialEq,
-{
-    let is_one = factor == T::from(1);
-    match from {
-        VectorValues::Wide(from) if is_one => {
-            copy(to, from, gaps, rows, nulls, |digits| T::from(digits as i64));
-        }
-        VectorValues::Wide(from) => {
-            copy(to, from, gaps, rows, nulls, |digits| T::from(digits as i64) * factor);
-        }
-        VectorValues::Narrow(from) if is_one => {
-            copy(to, from, gaps, rows, nulls, |digits| T::from(widened(digits)));
-        }
-        VectorValues::Narrow(from) => {
-            copy(to, from, gaps, rows, nulls, |digits| T::from(widened(digits)) * factor);
-        }
-        VectorValues::Texts(_) | VectorValues::Codes(..) => return false,
-    }
-    true
-}
-
-/// The same in 256 bits.
-fn copy_wide_decimals(
-    to: &mut Vec<i256>,
-    from: &VectorValues,
-    factor: i256,
-    gaps: Option<&[Place]>,
-    rows: &Selected,
-    nulls: &mut NullBufferBuilder,
-) -> bool {
-    let wide = |digits: i64| i256::from_i128(digits.into()).wrapping_mul(factor);
-    match from {
-        VectorValues::Wide(from) => copy(to, from, gaps, rows, nulls, |digits| wide(digits as i64)),
-        VectorValues::Narrow(from) => copy(to, from, gaps, rows, nulls, |digits| wide(widened(digits))),
-        VectorValues::Texts(_) | VectorValues::Codes(..) => return false,
-    }
-    true
-}
-
 /// A number of a narrow vector.
 fn widened(number: u32) -> i64 {
     i64::from(number as i32)
-}
-
-/// What stored digits are multiplied with to have `scale` digits behind the point; `None` if some of them may then be
-/// more than `precision`, or digits would have to be cut off.
-fn decimal_factor(digits: &VectorValues, stored: i8, precision: u8, scale: i8) -> Option<i128> {
-    let power = |exponent: i8| u32::try_from(exponent).ok().and_then(decimal::power_of_ten);
-    let (factor, limit) = (power(scale.saturating_sub(stored))?, power(precision as i8)?);
-    let fits = |most: i128| most.checked_mul(factor).is_some_and(|most| most < limit);
-    if matches!(digits, VectorValues::Narrow(_)) && fits(1 << 31) {
-        return Some(factor);
-    }
-    // All bits that a number or its complement has are those of a number that none is above.
-    let bits = match digits {
-        VectorValues::Narrow(digits) => {
-            digits.iter().fold(0, |bits, &n| bits | n ^ (n as i32 >> 31) as u32).into()
-        }
-        VectorValues::Wide(digits) => digits.iter().fold(0, |bits, &n| bits | n ^ (n as i64 >> 63) as u64),
-        VectorValues::Texts(_) | VectorValues::Codes(..) => return None,
-    };
-    if fits(1i128 << (64 - u64::leading_zeros(bits))) {
-        return Some(factor);
-    }
-    let most = match digits {
-        VectorValues::Narrow(digits) => digits.iter().map(|&n| widened(n).unsigned_abs()).max(),
-        VectorValues::Wide(digits) => digits.iter().map(|&n| (n as i64).unsigned_abs()).max(),
-        VectorValues::Texts(_) | VectorValues::Codes(..) => None,
-    };
-    let most = i128::from(most.unwrap_or(0)).checked_mul(factor)?;
-    (most < limit).then_some(factor)
 }
 
 /// Texts are copied out of a vector of which at most one in so many is wanted, so that it need not stay in memory.

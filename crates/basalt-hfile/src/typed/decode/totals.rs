@@ -243,7 +243,7 @@ impl Total {
             VectorValues::Codes(dictionary, codes) => {
                 self.add_texts(&dictionary.strings_of(codes), vector, rows);
             }
-            VectorValues::Narrow(_) | VectorValues::Wide(_) => {}
+            VectorValues::Narrow(_) | VectorValues::Wide(_) | VectorValues::Digits(_) => {}
         }
     }
 }
@@ -356,7 +356,9 @@ impl RowDecoder {
                 (VectorValues::Wide(numbers), false) => {
                     total.add_wide(choose(numbers, values, rows, &mut totals.wide));
                 }
-                (VectorValues::Texts(_) | VectorValues::Codes(..), _) => total.add_vector(values, rows),
+                (VectorValues::Texts(_) | VectorValues::Codes(..) | VectorValues::Digits(_), _) => {
+                    total.add_vector(values, rows);
+                }
             }
             if one_by_one {
                 held.release();

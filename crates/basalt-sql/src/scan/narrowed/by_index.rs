@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use basalt_hfile::typed::KeyEncoder;
 use basalt_model::{ColumnRef, KeyRange};
-use basalt_store::read::{RowBatch, RowRequest};
+use basalt_store::read::RowRequest;
 use bytes::Bytes;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::split_conjunction_owned;
@@ -13,8 +12,7 @@ use datafusion::logical_expr::utils::split_conjunction_owned;
 use super::super::exec::{Spec, table_schema};
 use super::said::Said;
 use crate::error::SqlError;
-use crate::index::{Usable, unqualified};
-use crate::ingest::typed;
+use crate::index::{Usable, keys_of_rows, unqualified};
 use crate::keys::{Access, KeyAccess};
 
 /// Rows of an index that are read at a time.
@@ -74,21 +72,8 @@ fn named(
     let place = |name: &str| own.find(None, &index.place(name)?.column).ok();
     let columns: Option<Vec<ColumnRef>> = schema.key.iter().map(|key| place(&key.name)).collect();
     let Some(columns) = columns else { return Ok(None) };
-    let of_key: Vec<ColumnRef> = (0..schema.key.len()).map(ColumnRef::Key).collect();
-    let encoder = KeyEncoder::try_new(schema, &of_key).map_err(|error| typed(error).error)?;
     let request = RowRequest::of_columns(&columns, BATCH_ROWS.min(rows_max.saturating_add(1)));
-    let mut keys = vec![];
-    for read in spec.snapshot.rows(index.table.id, &Arc::new(own.clone()), request, ranges)? {
-        let RowBatch { batch, .. } = read?;
-        if keys.len() + batch.num_rows() > rows_max {
-            return Ok(None);
-        }
-        encoder.encode(&batch, |_, key| {
-            keys.push(Bytes::copy_from_slice(key));
-            Ok::<_, basalt_hfile::typed::TypedError>(())
-        })?;
-    }
-    keys.sort_unstable();
-    keys.dedup();
-    Ok(Some(keys))
+    let batches = spec.snapshot.rows(index.table.id, &Arc::new(own.clone()), request, ranges)?;
+    let batches = batches.map(|read| Ok(read?.batch));
+    keys_of_rows(schema, batches, rows_max)
 }
