@@ -195,7 +195,12 @@ impl HFileReader {
 
     /// Reads, verifies, decompresses and decodes data block `index`.
     pub fn read_block(&self, index: usize) -> Result<CellBlock> {
-        let block = self.read_encoded_block(index)?.decode()?;
+        self.read_block_from(&self.file, index)
+    }
+
+    /// As [`Self::read_block`], of bytes that are read through `file`: another way to the same file.
+    pub fn read_block_from(&self, file: &Arc<dyn FileRead>, index: usize) -> Result<CellBlock> {
+        let block = self.encoded_block(file, index)?.decode()?;
         let last = block.len().checked_sub(1);
         self.check_keys(index, last.map(|last| (block.cell(0), block.cell(last))))?;
         Ok(block)
@@ -210,8 +215,12 @@ impl HFileReader {
 
     /// Reads, verifies and decompresses data block `index`, and leaves it encoded.
     pub fn read_encoded_block(&self, index: usize) -> Result<EncodedBlock> {
+        self.encoded_block(&self.file, index)
+    }
+
+    fn encoded_block(&self, file: &Arc<dyn FileRead>, index: usize) -> Result<EncodedBlock> {
         let pointer = self.index()?.pointer(index);
-        let block = read_block(&*self.file, pointer.offset, pointer.size)?;
+        let block = read_block(&**file, pointer.offset, pointer.size)?;
         if !block.header.kind.is_data() {
             return Err(self.wrong_kind(pointer.offset, block.header.kind, "data block"));
         }
@@ -220,25 +229,30 @@ impl HFileReader {
         let (offset, context) = (pointer.offset, self.decode_context());
         let content = if block.header.kind == BlockKind::ColumnarData {
             let (size, all) = (pointer.size as usize, block.bytes.clone());
-            let open = ColumnarBlock::open(self.file.clone(), offset, size, all, self.seal(), &context)?;
+            let open = ColumnarBlock::open(file.clone(), offset, size, all, self.seal(), &context)?;
             Content::Columns(Arc::new(open))
         } else {
             let parts = self.payload(&block).and_then(|payload| split_encoding(&block.header, &payload));
             let (encoding, body) = parts.map_err(|damage| damage.in_block(self.name(), pointer.offset))?;
             Content::Cells { encoding, body, context, marks: Arc::default() }
         };
-        Ok(EncodedBlock { file: self.file.clone(), offset, content })
+        Ok(EncodedBlock { file: file.clone(), offset, content })
     }
 
     /// Data block `index`: of a row group its head alone, of which columns can then be read; all of any other block.
     pub fn open_block(&self, index: usize) -> Result<EncodedBlock> {
+        self.open_block_from(&self.file, index)
+    }
+
+    /// As [`Self::open_block`], of bytes that are read through `file`: another way to the same file.
+    pub fn open_block_from(&self, file: &Arc<dyn FileRead>, index: usize) -> Result<EncodedBlock> {
         let pointer = self.index()?.pointer(index);
         let first = (pointer.size as usize).min(FIRST_READ);
         if self.encoding != Encoding::Columnar || first == pointer.size as usize {
-            return self.read_encoded_block(index);
+            return self.encoded_block(file, index);
         }
         let BlockPointer { offset, size } = pointer;
-        let front = self.file.read_at(offset, first).map_err(|source| Error::Io {
+        let front = file.read_at(offset, first).map_err(|source| Error::Io {
             file: self.name().to_owned(),
             offset,
             source,
@@ -247,13 +261,13 @@ impl HFileReader {
             front.first_chunk().map_or_else(|| Err("it has no header".to_owned()), BlockHeader::parse);
         let header = header.map_err(|what| corrupt(self.name(), offset, what))?;
         if header.kind != BlockKind::ColumnarData {
-            return self.read_encoded_block(index);
+            return self.encoded_block(file, index);
         }
         if header.total_bytes != size {
             let what = format!("the index gives the block {size} bytes, its header {}", header.total_bytes);
             return Err(corrupt(self.name(), offset, what));
         }
-        let (file, context) = (self.file.clone(), self.decode_context());
+        let (file, context) = (file.clone(), self.decode_context());
         let open = ColumnarBlock::open(file.clone(), offset, size as usize, front, self.seal(), &context)?;
         Ok(EncodedBlock { file, offset, content: Content::Columns(Arc::new(open)) })
     }

@@ -15,7 +15,7 @@ mod run;
 
 pub(crate) use courtesy::{Courtesy, LookupTimes};
 pub(crate) use output::{FILE_BYTES_MAX, RunWriter};
-pub(crate) use pick::depth;
 pub use pick::{Pick, PickOptions, Reason, is_due, major, pick};
+pub(crate) use pick::{depth, is_aging};
+pub use run::Control;
 pub(crate) use run::{CompactionSpec, run};
-pub use run::{Control, Progress};

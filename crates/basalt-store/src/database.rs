@@ -27,7 +27,9 @@ use crate::error::{Corruption, Error, Result};
 use crate::ids::RegionId;
 use crate::index::Keepers;
 use crate::manifest::store::ManifestStore;
-use crate::metrics::{CompactionStats, FileStats, MetricCounters, Metrics, RegionStats, TableStats};
+use crate::metrics::{
+    CompactionStats, FileStats, MetricCounters, Metrics, RegionStats, RunningStats, TableStats,
+};
 use crate::new_file::FileFactory;
 use crate::options::OpenOptions;
 use crate::read::{BlockCache, FileHandles, StoreFile};
@@ -47,6 +49,7 @@ mod open;
 mod pacing;
 mod regions;
 mod replay;
+mod running;
 mod snapshots;
 mod tables;
 mod upkeep;
@@ -195,6 +198,11 @@ impl Database {
     /// The last compactions since the database was opened, the newest last.
     pub fn compactions(&self) -> Vec<CompactionStats> {
         self.shared().metrics.ended.lock().iter().cloned().collect()
+    }
+
+    /// The flushes and compactions that are under way, in the order in which they began.
+    pub fn running(&self) -> Vec<RunningStats> {
+        self.shared().upkeep.running.stats()
     }
 
     /// Lets the upkeep compact store files, or not, until it is told otherwise or the database is closed; gives how it was. Without

@@ -36,7 +36,7 @@ pub use error::{Corruption, Error, Result};
 pub use ids::{FileId, RegionId};
 pub use index::{IndexChange, IndexKeeper, row_after};
 pub use manifest::{FileMeta, FilePart};
-pub use metrics::{CompactionStats, FileStats, Metrics, RegionStats, TableStats};
+pub use metrics::{CompactionStats, FileStats, Metrics, RegionStats, RunningStats, TableStats};
 pub use options::{Durability, OpenOptions, Recovery};
 pub use read::{FilterFault, Row, Rows, Step};
 pub use snapshot::{Lookups, ScanOptions, Snapshot};

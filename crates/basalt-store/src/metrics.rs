@@ -131,7 +131,7 @@ pub struct CompactionStats {
     pub region: RegionId,
     /// The family.
     pub family: String,
-    /// Why: `expired`, `deep`, `deletes`, `small`, `part` or `major`.
+    /// Why: `expired`, `deep`, `ingested`, `aged`, `deletes`, `small`, `part` or `major`.
     pub reason: &'static str,
     /// Store files that it took.
     pub files_read: u64,
@@ -145,6 +145,37 @@ pub struct CompactionStats {
     pub started_ms: i64,
     /// When it ended.
     pub ended_ms: i64,
+}
+
+/// A flush or a compaction that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunningStats {
+    /// The table.
+    pub table: TableId,
+    /// The region; of a flush of several the first.
+    pub region: RegionId,
+    /// The family; `None`: all of them.
+    pub family: Option<String>,
+    /// `flush`, or why it compacts: see [`CompactionStats::reason`].
+    pub what: &'static str,
+    /// Bytes of the memtables or store files that it takes.
+    pub bytes_total: u64,
+    /// Those that it has read so far; `None` where that is not known: of flushes, which take a second or so.
+    pub bytes_done: Option<u64>,
+    /// When it began, in milliseconds since the epoch.
+    pub started_ms: i64,
+}
+
+impl RunningStats {
+    pub(crate) fn new(
+        (table, region): (TableId, RegionId),
+        family: Option<String>,
+        what: &'static str,
+        (bytes_total, started_ms): (u64, i64),
+    ) -> Self {
+        Self { table, region, family, what, bytes_total, bytes_done: None, started_ms }
+    }
 }
 
 impl MetricCounters {

@@ -177,6 +177,6 @@ pub use basalt_model::{
 };
 pub use basalt_store::{
     Action, CellRun, CheckOutcome, CompactionStats, Database, Error, FilterFault, Lookups, Metrics,
-    OpenOptions, Recovery, RegionId, RegionStats, Row, Rows, ScanOptions, Snapshot, Step, Table,
-    TableSnapshot,
+    OpenOptions, Recovery, RegionId, RegionStats, Row, Rows, RunningStats, ScanOptions, Snapshot, Step,
+    Table, TableSnapshot,
 };

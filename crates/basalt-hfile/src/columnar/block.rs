@@ -139,9 +139,14 @@ impl ColumnarBlock {
 
     /// The same block for a reader of its own: what [`Self::load`] loads goes with it, and onto the shelf if there is one.
     pub fn reopened(&self, shelf: Option<Box<dyn SectionShelf>>) -> Self {
+        self.reopened_from(Arc::clone(&self.source.file), shelf)
+    }
+
+    /// As [`Self::reopened`], and what is not in memory is read through `file`: another way to the same file.
+    pub fn reopened_from(&self, file: Arc<dyn FileRead>, shelf: Option<Box<dyn SectionShelf>>) -> Self {
         let loaded = self.source.loaded.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         Self {
-            source: Arc::new(self.source.with_loaded(loaded)),
+            source: Arc::new(Source { file, ..self.source.with_loaded(loaded) }),
             head: Arc::clone(&self.head),
             sections: self.head.sections.iter().map(|_| OnceLock::new()).collect(),
             shelf,

@@ -36,6 +36,7 @@ pub(super) fn find(planning: &Planning, name: &TableName) -> PlanResult<Option<A
         },
         ("SYSTEM", "FILES") => storage::files(planning)?,
         ("SYSTEM", "COMPACTIONS") => storage::compactions(planning)?,
+        ("SYSTEM", "UPKEEP") => storage::upkeep(planning)?,
         ("SYSTEM", "SLOW_QUERIES") => state::slow_queries(planning)?,
         ("SYSTEM", "QUERIES") => state::queries(planning)?,
         ("SYSTEM", "METRICS") => state::metrics(planning)?,

@@ -28,7 +28,6 @@ pub(crate) struct RunWriter {
     seqs: (Seq, Seq),
     current: Option<NewFile>,
     finished: Vec<FinishedFile>,
-    bytes_finished: u64,
 }
 
 impl RunWriter {
@@ -44,7 +43,6 @@ impl RunWriter {
             seqs,
             current: None,
             finished: Vec::new(),
-            bytes_finished: 0,
         }
     }
 
@@ -96,15 +94,9 @@ impl RunWriter {
         self.current.as_mut().expect("begin_row comes first").append_columns(batch)
     }
 
-    /// Bytes written so far.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        self.bytes_finished + self.current.as_ref().map_or(0, NewFile::size_so_far)
-    }
-
     fn finish_file(&mut self) -> Result<()> {
         if let Some(file) = self.current.take() {
             let file = file.finish(self.seqs.0, self.seqs.1)?;
-            self.bytes_finished += file.meta.size_bytes;
             self.finished.push(file);
         }
         Ok(())

@@ -11,11 +11,13 @@
 //!    be rewritten, and each byte is rewritten about once per factor `size_ratio` that its run grows.
 //! 3. **Ingested.** Files of one bulk ingest that overlap, because its rows came in no order, are merged: they are one run
 //!    then. What is larger than `ingested_bytes_max` is left to the rule of depth.
-//! 4. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
+//! 4. **Aged.** A file of which half of the time from its first cell to its last has passed its TTL since it was written is rewritten alone: as long as
+//!    cells come about evenly it is half as large then, and every byte of it is rewritten once more at most.
+//! 5. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
 //!    alone; they leave.
-//! 5. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
+//! 6. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
 //!    there are many, so that ten thousand tiny ingests are not ten thousand files.
-//! 6. **Part.** A file of which only some rows count, since a split, is rewritten when nothing else is to do; the last region
+//! 7. **Part.** A file of which only some rows count, since a split, is rewritten when nothing else is to do; the last region
 //!    to do so frees the file.
 //!
 //! Files that do not overlap are otherwise left alone, however many there are.
@@ -43,6 +45,8 @@ pub struct PickOptions {
     pub ingested_bytes_max: u64,
     /// Files with no newer timestamp than this are expired; `i64::MIN` if the family has no TTL.
     pub expired_below: i64,
+    /// The TTL of the family in milliseconds, if it has one.
+    pub ttl_ms: i64,
     /// Markers leave a full compaction: false for families that keep deleted cells.
     pub markers_leave: bool,
 }
@@ -56,6 +60,7 @@ impl Default for PickOptions {
             small_count: 8,
             ingested_bytes_max: 8 << 30,
             expired_below: i64::MIN,
+            ttl_ms: i64::MAX,
             markers_leave: true,
         }
     }
@@ -70,6 +75,8 @@ pub enum Reason {
     Deep,
     /// Files of one bulk ingest overlap.
     Ingested,
+    /// Half of its time is past the TTL.
+    Aged,
     /// Mostly delete markers.
     Deletes,
     /// Many small neighbours.
@@ -87,6 +94,7 @@ impl Reason {
             Self::Expired => "expired",
             Self::Deep => "deep",
             Self::Ingested => "ingested",
+            Self::Aged => "aged",
             Self::Deletes => "deletes",
             Self::Small => "small",
             Self::Part => "part",
@@ -112,6 +120,7 @@ pub fn pick(files: &[FileMeta], options: &PickOptions) -> Option<Pick> {
     of(Reason::Expired, expired(files, options))
         .or_else(|| of(Reason::Deep, deep(files, options)))
         .or_else(|| of(Reason::Ingested, ingested(files, options)))
+        .or_else(|| of(Reason::Aged, files.iter().find(|file| is_aged(file, options)).map(|file| vec![file])))
         .or_else(|| of(Reason::Deletes, deletes(files, options)))
         .or_else(|| of(Reason::Small, small(files, options)))
         .or_else(|| of(Reason::Part, part(files)))
@@ -165,6 +174,18 @@ impl<'a> Hull<'a> {
 fn expired<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {
     let expired: Vec<_> = files.iter().filter(|file| file.timestamp_max < options.expired_below).collect();
     (!expired.is_empty()).then_some(expired)
+}
+
+/// True if the TTL has passed a file's last cell, or half of its time since it was written.
+pub(crate) fn is_aging(file: &FileMeta, options: &PickOptions) -> bool {
+    file.timestamp_max < options.expired_below || is_aged(file, options)
+}
+
+fn is_aged(file: &FileMeta, options: &PickOptions) -> bool {
+    // What had expired before was left out when it was written.
+    let first = file.timestamp_min.max(file.created_ms.saturating_sub(options.ttl_ms));
+    let expired = options.expired_below.saturating_sub(first);
+    expired > 0 && expired >= file.timestamp_max.saturating_sub(options.expired_below)
 }
 
 fn deep<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a FileMeta>> {

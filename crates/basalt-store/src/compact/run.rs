@@ -6,7 +6,7 @@
 //! contends with them, and what is written later has a number above 0.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use basalt_hfile::CellRun;
 use basalt_model::table::KeepDeletedCells;
@@ -34,21 +34,10 @@ pub(crate) struct CompactionSpec {
     pub(crate) file_bytes_max: u64,
 }
 
-/// Cancels a compaction from another thread and shows how far it is.
+/// Cancels a compaction from another thread.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
-    bytes_total: AtomicU64,
-    bytes_written: AtomicU64,
-}
-
-/// How far a compaction is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
-    /// Bytes of the inputs.
-    pub bytes_total: u64,
-    /// Bytes of the outputs so far.
-    pub bytes_written: u64,
 }
 
 impl Control {
@@ -60,14 +49,6 @@ impl Control {
     /// True after [`Control::cancel`].
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
-    }
-
-    /// How far it is.
-    pub fn progress(&self) -> Progress {
-        Progress {
-            bytes_total: self.bytes_total.load(Relaxed),
-            bytes_written: self.bytes_written.load(Relaxed),
-        }
     }
 }
 
@@ -83,7 +64,6 @@ pub(crate) fn run(
         spec.rules.versions_min == 0 && file.meta().timestamp_max < spec.rules.timestamp_min
     };
     let inputs: Vec<_> = spec.inputs.iter().filter(|file| !expired(file)).cloned().collect();
-    control.bytes_total.store(inputs.iter().map(|file| file.meta().size_bytes).sum(), Relaxed);
     let sources = file_sources(&inputs, access, Seq(u64::MAX));
     let mut cells = FamilyStream::new(sources, spec.rules.clone(), spec.purpose);
     cells.seek_range(&spec.range);
@@ -100,7 +80,6 @@ pub(crate) fn run(
         for run in runs.drain(..) {
             write(&run, &mut last_row, keeps_seqs(spec), &mut output)?;
         }
-        control.bytes_written.store(output.size_bytes(), Relaxed);
         if let Some(courtesy) = &mut courtesy {
             courtesy.give_way();
         }

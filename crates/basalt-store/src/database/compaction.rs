@@ -88,7 +88,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Compacts what is due by the clock: files past their TTL, and families whose major-compaction period is over.
+    /// Compacts what is due by the clock: files past their TTL or half past it, and families whose major-compaction period is over.
     pub(super) fn compact_due(&self) -> Result<()> {
         let now_ms = self.env.now_ms();
         for (table, region) in self.region_ids(None)? {
@@ -100,12 +100,12 @@ impl Shared {
             for family in found.descriptor.families.iter().filter(timed) {
                 let Some(place) = self.family_place(table, region, &family.name) else { continue };
                 let files: Vec<&FileMeta> = place.files().iter().map(|file| file.meta()).collect();
-                let expired_below = pick_options(&Rules::new(family, now_ms)).expired_below;
+                let options = pick_options(&Rules::new(family, now_ms));
                 let period_ms = family.major_compaction_ms.and_then(|period| i64::try_from(period).ok());
                 let major = period_ms.is_some_and(|period_ms| {
-                    compact::is_due(&files, now_ms.saturating_sub(period_ms), expired_below)
+                    compact::is_due(&files, now_ms.saturating_sub(period_ms), options.expired_below)
                 });
-                if major || files.iter().any(|file| file.timestamp_max < expired_below) {
+                if major || files.iter().any(|file| compact::is_aging(file, &options)) {
                     self.compact_family(table, region, &family.name, major, Wish::Upkeep)?;
                 }
             }
@@ -195,15 +195,20 @@ impl Shared {
         let behind = || self.upkeep.pace.is_behind();
         let courtesy =
             (wish == Wish::Upkeep).then(|| Courtesy::new(&self.lookups, &*self.env.clock, &behind));
-        let outputs = compact::run(&spec, &access(self, Keep::Nothing), &control, courtesy)?;
         let bytes = |sizes: &mut dyn Iterator<Item = u64>| sizes.sum::<u64>();
+        let bytes_read = bytes(&mut spec.inputs.iter().map(|file| file.meta().size_bytes));
+        let access = access(self, Keep::Nothing);
+        let family = ((place.region.table, place.region.id), &*place.family.name);
+        let sizes = (bytes_read, started_ms);
+        let _under_way = self.upkeep.running.compaction(family, pick.reason.name(), sizes, &access.counters);
+        let outputs = compact::run(&spec, &access, &control, courtesy)?;
         let mut stats = CompactionStats {
             table: place.region.table,
             region: place.region.id,
             family: place.family.name.clone(),
             reason: pick.reason.name(),
             files_read: spec.inputs.len() as u64,
-            bytes_read: bytes(&mut spec.inputs.iter().map(|file| file.meta().size_bytes)),
+            bytes_read,
             files_written: outputs.len() as u64,
             bytes_written: bytes(&mut outputs.iter().map(|output| output.meta.size_bytes)),
             started_ms,
@@ -263,6 +268,7 @@ impl Shared {
 fn pick_options(rules: &Rules) -> PickOptions {
     PickOptions {
         expired_below: if rules.versions_min == 0 { rules.timestamp_min } else { i64::MIN },
+        ttl_ms: rules.now_ms.saturating_sub(rules.timestamp_min),
         markers_leave: rules.keep_deleted_cells == KeepDeletedCells::False,
         ..PickOptions::default()
     }

@@ -125,6 +125,8 @@ impl Shared {
         self.commit.sync_log()?;
         let (bytes, started) =
             (sealed.memtables().map(|memtable| memtable.size_bytes()).sum(), self.env.clock.monotonic());
+        let place = sealed.regions.first().map(|region| (sealed.table, region.region.id));
+        let _under_way = place.map(|place| self.upkeep.running.flush(place, bytes, self.env.now_ms()));
         let files = self.write_families(&sealed)?;
         let swapped = self.swap_flushed(&sealed, files, edit)?;
         self.upkeep.pace.flushed(bytes, self.env.clock.monotonic().saturating_sub(started));

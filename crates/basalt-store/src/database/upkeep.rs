@@ -20,6 +20,7 @@ use parking_lot::{Condvar, Mutex};
 use super::Shared;
 use super::compaction::Wish;
 use super::pacing::Pace;
+use super::running::Running;
 use crate::compact::Control;
 use crate::env::Task;
 use crate::error::{Error, Result};
@@ -51,6 +52,7 @@ pub(super) struct Upkeep {
     pub(super) pace: Pace,
     tasks: Mutex<Vec<Box<dyn Task>>>,
     compaction: Mutex<Option<Arc<Control>>>,
+    pub(super) running: Running,
     /// No compactions are begun that nobody asked for.
     compactions_off: AtomicBool,
 }

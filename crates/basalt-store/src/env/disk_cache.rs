@@ -192,13 +192,13 @@ impl DiskCache {
     }
 
     /// A store file that is read through the cache.
-    pub(crate) fn read_through(self: &Arc<Self>, file: Arc<dyn FileRead>) -> io::Result<Arc<dyn FileRead>> {
+    pub(crate) fn read_through(self: &Arc<Self>, file: Arc<dyn FileRead>) -> io::Result<ReadThrough> {
         let size = file.size();
         let end = size.min(END_BYTES);
         let mut hash = Md5::new();
         hash.update(size.to_le_bytes());
         hash.update(file.read_at(size - end, end as usize)?);
-        Ok(Arc::new(ReadThrough { cache: Arc::clone(self), identity: hash.finalize().into(), file }))
+        Ok(ReadThrough { cache: Arc::clone(self), identity: hash.finalize().into(), file, keeps: true })
     }
 
     fn get(&self, key: &PieceKey) -> Option<Bytes> {
@@ -281,13 +281,21 @@ fn read_entry(bytes: &[u8], number: u32) -> Option<(PieceKey, Slot)> {
 
 /// A store file and the pieces of it that are nearer.
 #[derive(Debug)]
-struct ReadThrough {
+pub(crate) struct ReadThrough {
     cache: Arc<DiskCache>,
     identity: [u8; 16],
     file: Arc<dyn FileRead>,
+    /// What is read from the file goes into the cache.
+    keeps: bool,
 }
 
 impl ReadThrough {
+    /// The same for those who come but once: what the cache has is taken from there, and nothing goes into it.
+    pub(crate) fn passing(&self) -> Arc<dyn FileRead> {
+        let (cache, file) = (Arc::clone(&self.cache), Arc::clone(&self.file));
+        Arc::new(Self { cache, identity: self.identity, file, keeps: false })
+    }
+
     fn key(&self, piece: u64) -> PieceKey {
         PieceKey { file: self.identity, piece }
     }
@@ -297,8 +305,10 @@ impl ReadThrough {
         let start = pieces.start * PIECE_BYTES;
         let end = (pieces.end * PIECE_BYTES).min(self.size());
         let bytes = self.file.read_at(start, (end - start) as usize)?;
-        for (piece, bytes) in pieces.zip(bytes.chunks(PIECE_BYTES as usize)) {
-            self.cache.put(self.key(piece), bytes);
+        if self.keeps {
+            for (piece, bytes) in pieces.zip(bytes.chunks(PIECE_BYTES as usize)) {
+                self.cache.put(self.key(piece), bytes);
+            }
         }
         Ok(bytes)
     }

@@ -126,16 +126,29 @@ impl StoreFile {
         Ok(reader)
     }
 
+    /// The way to its bytes for who keeps nothing, where others leave what they read in the second tier of the cache.
+    fn passing(&self, access: &ReadAccess) -> Option<&Arc<dyn FileRead>> {
+        self.handle.passing().filter(|_| access.keep == Keep::Nothing)
+    }
+
     /// The head of block `index` if it is a row group, from the cache or from storage.
     pub(crate) fn row_group(&self, index: usize, access: &ReadAccess) -> Result<Option<Arc<ColumnarBlock>>> {
         let reader = self.reader()?;
         if reader.encoding() != Encoding::Columnar {
             return Ok(None);
         }
+        let passing = self.passing(access);
         if let Some(head) = access.cache.get_head(self.meta.id, index) {
-            return Ok(Some(head));
+            return Ok(Some(match passing {
+                Some(file) => Arc::new(head.reopened_from(Arc::clone(file), None)),
+                None => head,
+            }));
         }
-        let opened = reader.open_block(index).map_err(|error| self.explain(error, Some(index)))?;
+        let opened = match passing {
+            Some(file) => reader.open_block_from(file, index),
+            None => reader.open_block(index),
+        };
+        let opened = opened.map_err(|error| self.explain(error, Some(index)))?;
         let Some(head) = opened.columns() else { return Ok(None) };
         if access.keep >= Keep::Stored {
             access.cache.insert_head(self.owner(), index, head);
@@ -215,8 +228,11 @@ impl StoreFile {
 
     pub(super) fn read_block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
         let reader = self.reader()?;
-        let block = reader.read_block(index).map_err(|error| self.explain(error, Some(index)))?;
-        let block = Arc::new(block);
+        let block = match self.passing(access) {
+            Some(file) => reader.read_block_from(file, index),
+            None => reader.read_block(index),
+        };
+        let block = Arc::new(block.map_err(|error| self.explain(error, Some(index)))?);
         let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
         access.counters.blocks_read.fetch_add(1, Relaxed);
         access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);

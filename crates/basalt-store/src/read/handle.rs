@@ -22,6 +22,8 @@ pub(crate) struct FileHandle {
     env: Env,
     disk_cache: Option<Arc<DiskCache>>,
     reader: OnceLock<HFileReader>,
+    /// Where there is a disk cache, the way through it that leaves nothing there.
+    passing: OnceLock<Arc<dyn FileRead>>,
     opening: Mutex<()>,
     obsolete: AtomicBool,
     favoured: AtomicBool,
@@ -30,13 +32,13 @@ pub(crate) struct FileHandle {
 impl FileHandle {
     /// The file at `path`; touches nothing yet.
     pub(crate) fn new(env: Env, path: PathBuf, disk_cache: Option<Arc<DiskCache>>) -> Self {
-        let (reader, opening) = (OnceLock::new(), Mutex::new(()));
         Self {
             path,
             env,
             disk_cache,
-            reader,
-            opening,
+            reader: OnceLock::new(),
+            passing: OnceLock::new(),
+            opening: Mutex::new(()),
             obsolete: AtomicBool::new(false),
             favoured: AtomicBool::new(false),
         }
@@ -63,9 +65,18 @@ impl FileHandle {
     fn open(&self) -> io::Result<Arc<dyn FileRead>> {
         let file = self.env.storage.open(&self.path)?;
         match &self.disk_cache {
-            Some(cache) => cache.read_through(file),
+            Some(cache) => {
+                let near = cache.read_through(file)?;
+                let _ = self.passing.set(near.passing());
+                Ok(Arc::new(near))
+            }
             None => Ok(file),
         }
+    }
+
+    /// Where there is a disk cache and the file is open: the way through it for those who leave nothing there.
+    pub(super) fn passing(&self) -> Option<&Arc<dyn FileRead>> {
+        self.passing.get()
     }
 
     /// The reader, if somebody opened the file.

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use basalt_model::{TableId, WriteBatch};
-use basalt_store::{Database, Durability, Env, OpenOptions};
+use basalt_model::{FamilyDescriptor, Put, TableDescriptor, TableId, TableName, WriteBatch};
+use basalt_store::{Database, Durability, Env, OpenOptions, RunningStats};
 
 use crate::support::*;
 
@@ -170,4 +170,77 @@ fn nothing_is_compacted_unasked_while_the_switch_is_off() {
         clock.sleep(Duration::from_millis(5));
     }
     assert!(db.stats(table).unwrap().files < 16);
+}
+
+/// What is under way until something has ended, each state of it once.
+fn seen_until(db: &Database, ended: impl Fn() -> bool) -> Vec<RunningStats> {
+    let mut seen = vec![];
+    while !ended() {
+        seen.extend(db.running());
+        seen.dedup();
+    }
+    seen
+}
+
+/// While somebody compacts, others see that, and how far it is.
+#[test]
+fn what_is_under_way_is_seen() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path(), OpenOptions { background: false, ..options(64 << 20) }).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    for number in 0..200 {
+        for writer in 0..WRITERS {
+            db.write(batch(table, writer, number), Durability::Skip).unwrap();
+        }
+    }
+    let flush = std::thread::scope(|scope| {
+        let flusher = scope.spawn(|| db.flush(None).unwrap());
+        seen_until(&db, || flusher.is_finished())
+    });
+    let is_flush = |seen: &RunningStats| (seen.table, seen.what, seen.bytes_done) == (table, "flush", None);
+    assert!(flush.iter().all(|seen| is_flush(seen) && seen.bytes_total > 0), "{flush:?}");
+    assert!(!flush.is_empty() && db.running().is_empty());
+    let seen = std::thread::scope(|scope| {
+        let compactor = scope.spawn(|| db.compact(None, true).unwrap());
+        seen_until(&db, || compactor.is_finished())
+    });
+    assert_eq!(db.running(), []);
+    let done = |at: usize| seen[at].bytes_done.unwrap();
+    assert!(
+        seen.iter()
+            .all(|seen| (seen.table, seen.what, seen.family.as_deref()) == (table, "major", Some("f")))
+    );
+    assert!(
+        done(0) < done(seen.len() - 1) && (1..seen.len()).all(|at| done(at - 1) <= done(at)),
+        "it goes on"
+    );
+    assert!(seen.iter().all(|seen| seen.bytes_done.unwrap() <= seen.bytes_total && seen.started_ms > 0));
+}
+
+/// Cells leave while others of their file have time left: three seconds, of which a busy machine may miss all.
+#[test]
+fn what_has_expired_leaves_before_all_of_its_file_has() {
+    const ROWS: i64 = 30;
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path(), options(64 << 20)).unwrap();
+    let compacted = |attempt: u32| {
+        let name = TableName::in_default(format!("T{attempt}"));
+        let family = FamilyDescriptor { ttl_secs: Some(60), ..FamilyDescriptor::new("f") };
+        let id = db.create_table(TableDescriptor::new(name.clone()).family(family)).unwrap();
+        let (table, now_ms) = (db.open_table(&name).unwrap(), Env::local().now_ms());
+        for row in 0..ROWS {
+            // The oldest have a second to live, the newest six.
+            let timestamp = now_ms - 59_000 + row * 5_000 / ROWS;
+            table.put(Put::new(format!("{row:02}")).add_at("f", "q", timestamp, "v")).unwrap();
+        }
+        table.flush().unwrap();
+        loop {
+            match db.compactions().into_iter().find(|done| done.table == id) {
+                Some(done) => break done,
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    };
+    let aged = (0..3).map(compacted).find(|done| done.reason == "aged").expect("an aged file is rewritten");
+    assert!(aged.files_written == 1 && aged.bytes_written < aged.bytes_read, "{aged:?}");
 }

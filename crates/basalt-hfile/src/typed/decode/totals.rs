@@ -48,6 +48,8 @@ pub struct Total {
     texts: TextExtremes,
     /// The row group in hand has been taken into account by its head.
     is_answered: bool,
+    /// No number of the row group in hand is below 0: the sortable form of a float is its bits.
+    is_positive: bool,
 }
 
 /// Totals of the columns of a decoder.
@@ -99,6 +101,7 @@ impl Total {
             most: i64::MIN,
             texts: TextExtremes::default(),
             is_answered: false,
+            is_positive: false,
         }
     }
 
@@ -172,6 +175,9 @@ impl Total {
         self.count += numbers.len() as u64;
         if self.wanted.sum {
             match self.form {
+                Form::Float(_) | Form::RawFloat(_) if self.is_positive => {
+                    self.float_sum += sum_of_floats(numbers, |number| f32::from_bits(number).into());
+                }
                 Form::Float(_) | Form::RawFloat(_) => {
                     self.float_sum += sum_of_floats(numbers, |number| float_32(number).into());
                 }
@@ -194,6 +200,9 @@ impl Total {
         self.count += numbers.len() as u64;
         if self.wanted.sum {
             match self.form {
+                Form::Float(_) | Form::RawFloat(_) if self.is_positive => {
+                    self.float_sum += sum_of_floats(numbers, f64::from_bits);
+                }
                 Form::Float(_) | Form::RawFloat(_) => self.float_sum += sum_of_floats(numbers, float_64),
                 _ => self.sum += sum_of_wide(numbers),
             }
@@ -249,7 +258,7 @@ impl Total {
 }
 
 /// Floats that are added up side by side, each to a sum of its own.
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// The sum of floats in 64 bits.
 #[inline]
@@ -373,10 +382,12 @@ impl RowDecoder {
 impl Totals {
     /// True if all columns of the row group in hand are stored as they are added up.
     fn fits(&mut self, columns: &[Column], block: &ColumnarBlock) -> bool {
-        let is_as_wanted =
-            |total: &Total, stored| total.wanted.is_count() || block.form_of(stored) == total.form;
+        let is_as_wanted = |total: &mut Total, at| {
+            total.is_positive = block.facts_of(at).extremes().is_some_and(|(least, _)| least >= 0);
+            total.wanted.is_count() || block.form_of(at) == total.form
+        };
         *self.fits.get_or_insert_with(|| {
-            columns.iter().zip(&self.columns).all(|(column, total)| match &column.place {
+            columns.iter().zip(&mut self.columns).all(|(column, total)| match &column.place {
                 Place::Key(place) => {
                     place.is_part_of(block.key_parts()) && is_as_wanted(total, Stored::Part(place.index))
                 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What lies on the disk, and what has been done to it: SYSTEM.FILES and SYSTEM.COMPACTIONS.
+//! What lies on the disk, what has been done to it, and what is being done: SYSTEM.FILES, SYSTEM.COMPACTIONS and SYSTEM.UPKEEP.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use basalt_model::escape::Escaped;
 use basalt_model::{TableId, TableName};
+use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result as PlanResult;
 
@@ -64,5 +66,30 @@ pub(super) fn compactions(planning: &Planning) -> PlanResult<RecordBatch> {
         ("BYTES_WRITTEN", numbers(ended.iter().map(|done| done.bytes_written))),
         ("STARTED", moments(ended.iter().map(|done| done.started_ms))),
         ("ENDED", moments(ended.iter().map(|done| done.ended_ms))),
+    ])
+}
+
+/// The flushes and compactions that are under way.
+pub(super) fn upkeep(planning: &Planning) -> PlanResult<RecordBatch> {
+    let names = names(planning);
+    let running = planning.engine.database().running();
+    let named = |id| names.get(id);
+    batch(vec![
+        (
+            "TABLE_SCHEM",
+            texts(running.iter().map(|it| named(&it.table).and_then(|name| schema_name(&name.namespace)))),
+        ),
+        ("TABLE_NAME", texts(running.iter().map(|it| named(&it.table).map(|name| name.name.clone())))),
+        ("REGION", numbers(running.iter().map(|it| it.region.0))),
+        ("COLUMN_FAMILY", texts(running.iter().map(|it| it.family.clone()))),
+        ("WHAT", texts(running.iter().map(|it| Some(it.what.to_uppercase())))),
+        ("BYTES_TOTAL", numbers(running.iter().map(|it| it.bytes_total))),
+        (
+            "BYTES_DONE",
+            Arc::new(
+                running.iter().map(|it| it.bytes_done.map(|bytes| bytes as i64)).collect::<Int64Array>(),
+            ),
+        ),
+        ("STARTED", moments(running.iter().map(|it| it.started_ms))),
     ])
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cases live in `testdata/pick/*.txt`: what they are about behind `#`, files one a line
-//! (`id first-last size seq-seq [deletes=percent] [newest=timestamp] [ingest=seq]`), options behind `set`, and below `----`
+//! (`id first-last size seq-seq [deletes=percent] [newest=timestamp] [created=ms] [ingest=seq]`), options behind `set`, and below `----`
 //! what is picked. `UPDATE_TESTDATA=1 cargo test -p basalt-store pick` writes what is picked now.
 #![allow(clippy::disallowed_methods, reason = "the cases lie beside this file, outside of any database")]
 
@@ -57,6 +57,7 @@ fn set(options: &mut PickOptions, setting: &str) {
     match name {
         "depth_max" => options.depth_max = value.parse().expect("a number"),
         "expired_below" => options.expired_below = value.parse().expect("a number"),
+        "ttl_ms" => options.ttl_ms = value.parse().expect("a number"),
         "ingested_bytes_max" => options.ingested_bytes_max = value.parse().expect("a number"),
         "markers_leave" => options.markers_leave = value.parse().expect("true or false"),
         other => panic!("unknown option {other}"),
@@ -71,11 +72,12 @@ fn file(line: &str) -> FileMeta {
     let size_bytes = bytes(word());
     let (seq_min, seq_max) = word().split_once('-').expect("seq-seq");
     let seq = |text: &str| Seq(text.parse().expect("a sequence number"));
-    let (mut deletes, mut timestamp_max, mut seq_override) = (0, 1_000, None);
+    let (mut deletes, mut timestamp_max, mut created_ms, mut seq_override) = (0, 1_000, 0, None);
     for word in words {
         match word.split_once('=').expect("name=value") {
             ("deletes", percent) => deletes = percent.parse().expect("a number"),
             ("ingest", number) => seq_override = Some(seq(number)),
+            ("created", moment) => created_ms = moment.parse().expect("a moment"),
             ("newest", timestamp) => timestamp_max = timestamp.parse().expect("a timestamp"),
             other => panic!("unknown property {other:?}"),
         }
@@ -94,7 +96,7 @@ fn file(line: &str) -> FileMeta {
         seq_min: seq(seq_min),
         seq_max: seq(seq_max),
         seq_override,
-        created_ms: 0,
+        created_ms,
         dir: None,
         part: None,
     }
