@@ -262,15 +262,25 @@ const LANES: usize = 32;
 
 /// The sum of floats in 64 bits.
 #[inline]
-fn sum_of_floats<T: Copy>(numbers: &[T], float: impl Fn(T) -> f64) -> f64 {
+fn sum_of_floats<T: Copy>(numbers: &[T], float: impl Fn(T) -> f64 + Copy) -> f64 {
     let (rows, rest) = numbers.as_chunks::<LANES>();
+    let sums = sums_of_lanes(rows, float);
+    // In pairs: one after the other each would wait for the one before.
+    let sums: [f64; LANES / 2] = std::array::from_fn(|lane| sums[lane] + sums[lane + LANES / 2]);
+    let sums: [f64; LANES / 4] = std::array::from_fn(|lane| sums[lane] + sums[lane + LANES / 4]);
+    sums.iter().sum::<f64>() + rest.iter().map(|&number| float(number)).sum::<f64>()
+}
+
+/// For itself, so that how its result is used does not decide how the compiler lays out its lanes.
+#[inline(never)]
+fn sums_of_lanes<T: Copy>(rows: &[[T; LANES]], float: impl Fn(T) -> f64) -> [f64; LANES] {
     let mut sums = [0.0; LANES];
     for row in rows {
         for (sum, &number) in sums.iter_mut().zip(row) {
             *sum += float(number);
         }
     }
-    sums.iter().sum::<f64>() + rest.iter().map(|&number| float(number)).sum::<f64>()
+    sums
 }
 
 /// The sum of integers of 64 bits, of which there are fewer than 2^31.
