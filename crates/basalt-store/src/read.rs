@@ -36,6 +36,7 @@
 //! The rule it protects: the fast path (whole plain blocks of a source that stands alone) and the plain way
 //! (cell by cell) give the same answer; the second is kept in the tests as the oracle of the first.
 
+mod access;
 mod apart;
 mod cache;
 mod cell_columns;
@@ -65,6 +66,7 @@ mod table_scan;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use access::{Keep, ReadAccess, ReadCounters};
 pub use apart::RowsApart;
 pub(crate) use apart::{NextRanges, can_be_apart};
 pub(crate) use cache::WorkingMemory;
@@ -73,8 +75,8 @@ pub use cell_columns::CellColumns;
 pub use family::{BoxedSource, FamilyInput, SourceMaker};
 pub(crate) use family::{FamilyStream, file_sources};
 pub(crate) use family_scan::Limits;
+pub use file::StoreFile;
 pub(crate) use file::disjoint_lists;
-pub use file::{Keep, ReadAccess, ReadCounters, StoreFile};
 pub use filter::FilterFault;
 pub(crate) use filter::compile as compile_filter;
 pub use get::get_row;

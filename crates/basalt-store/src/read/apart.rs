@@ -28,7 +28,7 @@ use basalt_hfile::typed::{TypedError, arrow_type, projected_schema};
 use basalt_model::{ColumnRef, FamilyDescriptor, KeyRange, SortOrder, SqlType, TableDescriptor, TableSchema};
 
 use self::sides::{Side, needed, predicate_of};
-use super::file::ReadCounters;
+use super::access::ReadCounters;
 use super::rows::{Condition, RowBatch, RowRequest, RowScan};
 use super::scan::CellScan;
 use crate::{Error, Result};

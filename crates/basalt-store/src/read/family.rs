@@ -9,7 +9,8 @@ use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
-use super::file::{FileListSource, FileSource, ReadAccess, StoreFile, disjoint_lists};
+use super::access::ReadAccess;
+use super::file::{FileListSource, FileSource, StoreFile, disjoint_lists};
 use super::merge::Merge;
 use super::resolve::{Purpose, Resolver, Rules};
 use super::source::CellSource;

@@ -11,8 +11,9 @@ use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
+use super::access::ReadAccess;
 use super::family::{BoxedSource, FamilyInput};
-use super::file::{FileSource, ReadAccess, StoreFile};
+use super::file::{FileSource, StoreFile};
 use super::merge::{Merge, Stretch};
 use super::point::{self, Found, Known, Trail};
 use super::resolve::{Purpose, Resolver, Rules};

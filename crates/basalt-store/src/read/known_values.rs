@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use basalt_hfile::columnar::{ColumnarBlock, NumberRange, Sketch, Sketches, ValueSource};
 
-use super::file::{ReadAccess, StoreFile};
+use super::access::ReadAccess;
+use super::file::StoreFile;
 use crate::Result;
 
 /// Row groups of a file that are looked at, at most; of more, some at equal distances.

@@ -7,7 +7,8 @@ use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
-use super::file::{FileSource, ReadAccess, StoreFile};
+use super::access::ReadAccess;
+use super::file::{FileSource, StoreFile};
 use super::segments::file_bytes;
 use super::source::CellSource;
 use crate::{FileMeta, Result};

@@ -13,7 +13,8 @@ use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding};
 use basalt_model::{CellType, Seq};
 use bytes::Bytes;
 
-use super::file::{Keep, ReadAccess, StoreFile};
+use super::access::{Keep, ReadAccess};
+use super::file::StoreFile;
 use crate::{FileId, Result};
 
 /// Where the cells of a row are.

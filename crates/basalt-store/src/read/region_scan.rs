@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use basalt_hfile::CellRun;
 use bytes::Bytes;
 
+use super::access::ReadCounters;
 use super::family_scan::{FamilyScan, Limits};
-use super::file::ReadCounters;
 use super::filter::CellFilter;
 use super::result::Row;
 use crate::Result;

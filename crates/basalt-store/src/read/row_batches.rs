@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::Totals;
 
+use super::access::ReadCounters;
 use super::apart::RowsApart;
-use super::file::ReadCounters;
 use super::rows::{RowBatch, RowScan};
 use crate::Result;
 

@@ -24,7 +24,7 @@ use basalt_model::{ColumnRef, TableSchema};
 
 use self::ranked::Ranked;
 pub use self::request::{Condition, RowRequest};
-use super::file::ReadCounters;
+use super::access::ReadCounters;
 use super::scan::{CellScan, Chunk};
 use super::straight::{GroupRows, Taking, Unordered};
 use crate::{Error, Result};

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, Seq};
 
+use super::access::{ReadAccess, ReadCounters};
 use super::family::{FamilyInput, FamilyStream};
-use super::file::{ReadAccess, ReadCounters};
 use super::merge::Merge;
 use super::straight::{GroupRows, LoneFiles, Piece, Taking, Unordered};
 use crate::Result;

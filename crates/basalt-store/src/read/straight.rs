@@ -33,10 +33,11 @@ use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
 use self::woven::{OfCells, Opened, Ranks, Side, Woven, weave};
+use super::access::{Keep, ReadAccess};
 use super::cache::WorkingMemory;
 use super::cell_columns::CellColumns;
 use super::family::{BoxedSource, FamilyInput, FamilyStream, SourceMaker, file_sources};
-use super::file::{Keep, ReadAccess, StoreFile};
+use super::file::StoreFile;
 use super::resolve::{Purpose, Rules};
 use crate::{Error, Result};
 

@@ -10,9 +10,9 @@ use basalt_model::operation::TimeRange;
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
+use super::access::{ReadAccess, ReadCounters};
 use super::family::FamilyInput;
 use super::family_scan::{FamilyScan, Limits};
-use super::file::{ReadAccess, ReadCounters};
 use super::filter::CellFilter;
 use super::matcher::Wishes;
 use super::region_scan::{Next, RegionScan};

@@ -237,7 +237,7 @@ fn what_has_expired_leaves_before_all_of_its_file_has() {
         loop {
             match db.compactions().into_iter().find(|done| done.table == id) {
                 Some(done) => break done,
-                None => std::thread::sleep(Duration::from_millis(50)),
+                None => Env::local().clock.sleep(Duration::from_millis(50)),
             }
         }
     };

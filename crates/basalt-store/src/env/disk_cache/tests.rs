@@ -67,9 +67,9 @@ fn what_was_read_once_is_not_read_again_not_even_after_a_restart() {
         let cache = open(dir.path());
         let file = cache.read_through(slow.clone()).expect("it can be told from others");
         slow.reads();
-        assert_eq!(read_all(&*file), bytes);
+        assert_eq!(read_all(&file), bytes);
         assert_eq!(slow.reads() == 0, restart > 0, "restart {restart}");
-        assert_eq!(read_all(&*file), bytes);
+        assert_eq!(read_all(&file), bytes);
         assert_eq!(slow.reads(), 0);
         let stats = cache.stats();
         assert!(stats.hits > 20 && (stats.failures, stats.evictions) == (0, 0), "{stats:?}");
@@ -86,7 +86,7 @@ fn files_of_the_same_size_are_told_apart() {
     other[7] ^= 1;
     for bytes in [&one, &other, &one] {
         let file = cache.read_through(Slow::new(bytes.clone())).expect("it can be told from others");
-        assert_eq!(read_all(&*file), *bytes);
+        assert_eq!(read_all(&file), *bytes);
     }
 }
 
@@ -99,11 +99,11 @@ fn more_than_fits_is_read_right_and_what_comes_again_and_again_stays() {
     let [through_hot, through_cold] = [hot_file.clone(), cold_file]
         .map(|file| cache.read_through(file).expect("it can be told from others"));
     for _ in 0..4 {
-        assert_eq!(read_all(&*through_hot), hot);
+        assert_eq!(read_all(&through_hot), hot);
     }
     hot_file.reads();
-    assert_eq!(read_all(&*through_cold), cold);
-    assert_eq!(read_all(&*through_hot), hot);
+    assert_eq!(read_all(&through_cold), cold);
+    assert_eq!(read_all(&through_hot), hot);
     assert!(hot_file.reads() < 8, "a scan pushed it out");
     let stats = cache.stats();
     assert!(stats.evictions > 300 && stats.bytes <= stats.capacity_bytes, "{stats:?}");
@@ -119,7 +119,7 @@ fn damage_is_a_piece_that_is_not_there() {
         let dir = tempfile::tempdir().expect("a directory");
         let slow = Slow::new(bytes.clone());
         let read = |cache: &Arc<DiskCache>| {
-            read_all(&*cache.read_through(slow.clone()).expect("it can be told from others"))
+            read_all(&cache.read_through(slow.clone()).expect("it can be told from others"))
         };
         assert_eq!(read(&open(dir.path())), bytes);
         let path = dir.path().join(FILE_NAME);
@@ -149,7 +149,7 @@ fn a_cache_of_another_size_begins_anew_and_one_in_use_is_refused() {
     let dir = tempfile::tempdir().expect("a directory");
     let slow = Slow::new(noise(300_000, 1));
     let cache = open(dir.path());
-    read_all(&*cache.read_through(slow).expect("it can be told from others"));
+    read_all(&cache.read_through(slow).expect("it can be told from others"));
     let error = DiskCache::open(dir.path(), BYTES_MIN).expect_err("it is in use").to_string();
     assert!(error.ends_with("is in use by another process; give each process a cache of its own"), "{error}");
     drop(cache);
@@ -168,8 +168,8 @@ fn a_disk_that_takes_nothing_slows_down_and_fails_nothing() {
     let cache = Arc::new(DiskCache { file: full, ..cache });
     let bytes = noise(300_000, 1);
     let file = cache.read_through(Slow::new(bytes.clone())).expect("it can be told from others");
-    assert_eq!(read_all(&*file), bytes);
-    assert_eq!(read_all(&*file), bytes);
+    assert_eq!(read_all(&file), bytes);
+    assert_eq!(read_all(&file), bytes);
     let stats = cache.stats();
     assert!(stats.failures >= 5 && stats.hits == 0, "{stats:?}");
 }
