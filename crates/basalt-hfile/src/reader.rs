@@ -195,12 +195,12 @@ impl HFileReader {
 
     /// Reads, verifies, decompresses and decodes data block `index`.
     pub fn read_block(&self, index: usize) -> Result<CellBlock> {
-        self.read_block_from(&self.file, index)
+        self.decode_block(&self.read_encoded_block(index)?, index)
     }
 
-    /// As [`Self::read_block`], of bytes that are read through `file`: another way to the same file.
-    pub fn read_block_from(&self, file: &Arc<dyn FileRead>, index: usize) -> Result<CellBlock> {
-        let block = self.encoded_block(file, index)?.decode()?;
+    /// Decodes data block `index`, which was read before.
+    pub fn decode_block(&self, block: &EncodedBlock, index: usize) -> Result<CellBlock> {
+        let block = block.decode()?;
         let last = block.len().checked_sub(1);
         self.check_keys(index, last.map(|last| (block.cell(0), block.cell(last))))?;
         Ok(block)
@@ -215,10 +215,11 @@ impl HFileReader {
 
     /// Reads, verifies and decompresses data block `index`, and leaves it encoded.
     pub fn read_encoded_block(&self, index: usize) -> Result<EncodedBlock> {
-        self.encoded_block(&self.file, index)
+        self.read_encoded_block_from(&self.file, index)
     }
 
-    fn encoded_block(&self, file: &Arc<dyn FileRead>, index: usize) -> Result<EncodedBlock> {
+    /// As [`Self::read_encoded_block`], of bytes that are read through `file`: another way to the same file.
+    pub fn read_encoded_block_from(&self, file: &Arc<dyn FileRead>, index: usize) -> Result<EncodedBlock> {
         let pointer = self.index()?.pointer(index);
         let block = read_block(&**file, pointer.offset, pointer.size)?;
         if !block.header.kind.is_data() {
@@ -249,7 +250,7 @@ impl HFileReader {
         let pointer = self.index()?.pointer(index);
         let first = (pointer.size as usize).min(FIRST_READ);
         if self.encoding != Encoding::Columnar || first == pointer.size as usize {
-            return self.encoded_block(file, index);
+            return self.read_encoded_block_from(file, index);
         }
         let BlockPointer { offset, size } = pointer;
         let front = file.read_at(offset, first).map_err(|source| Error::Io {
@@ -261,7 +262,7 @@ impl HFileReader {
             front.first_chunk().map_or_else(|| Err("it has no header".to_owned()), BlockHeader::parse);
         let header = header.map_err(|what| corrupt(self.name(), offset, what))?;
         if header.kind != BlockKind::ColumnarData {
-            return self.encoded_block(file, index);
+            return self.read_encoded_block_from(file, index);
         }
         if header.total_bytes != size {
             let what = format!("the index gives the block {size} bytes, its header {}", header.total_bytes);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use basalt_hfile::CellBlock;
+use basalt_hfile::{CellBlock, EncodedBlock};
 
 use super::cache::BlockCache;
 use super::cell_columns::CellColumns;
@@ -14,7 +14,7 @@ use super::cell_columns::CellColumns;
 pub enum Keep {
     /// Nothing: whoever reads comes but once.
     Nothing,
-    /// Heads and sections of row groups, as they are stored. For scans whose decoded blocks would push out all others.
+    /// Blocks as they are encoded, heads and sections of row groups as they are stored. For scans whose decoded blocks would push out all others.
     Stored,
     /// Decoded blocks as well.
     Decoded,
@@ -66,6 +66,11 @@ pub struct ReadCounters {
 }
 
 impl ReadCounters {
+    pub(super) fn found_encoded(&self, block: &EncodedBlock) {
+        self.blocks_cached.fetch_add(1, Relaxed);
+        self.bytes_cached.fetch_add(block.memory_bytes() as u64, Relaxed);
+    }
+
     pub(super) fn found_in_cache(&self, block: &CellBlock) {
         self.blocks_cached.fetch_add(1, Relaxed);
         self.bytes_cached.fetch_add(block.memory_bytes() as u64, Relaxed);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The block cache: decoded blocks of store files, shared by everything that reads a database.
+//! The block cache: blocks of store files, shared by everything that reads a database.
+//!
+//! Other blocks are held decoded, for lookups and scans of what fits, or verified and decompressed but encoded, for scans whose decoded blocks would
+//! push out all others: decoding them again takes less than reading them.
 //!
 //! Of a row group the cache holds its head, which leads to all parts of it, the sections that scans have loaded, as they are
 //! stored, and the parts that were decoded to cells, each for itself. A lookup of one row decodes that row alone, until the same part was asked for a few times
@@ -18,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::columnar::{Section, SectionShelf};
-use basalt_hfile::{CellBlock, CellSlot, ColumnarBlock};
+use basalt_hfile::{CellBlock, CellSlot, ColumnarBlock, EncodedBlock};
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
 
@@ -52,6 +55,8 @@ pub(crate) struct BlockOwner {
 
 /// The part number of a row group's head.
 const HEAD: u32 = u32::MAX;
+/// The part number of a block that is held encoded.
+const ENCODED: u32 = u32::MAX - 1;
 /// The part number of the first of its sections; no row group has so many parts.
 const SECTIONS: u32 = 1 << 31;
 
@@ -64,6 +69,7 @@ struct Entry {
 #[derive(Debug, Clone)]
 enum Held {
     Cells(Arc<CellBlock>),
+    Encoded(EncodedBlock),
     Head(Arc<ColumnarBlock>, u64),
     Section(Arc<Section>),
 }
@@ -80,6 +86,7 @@ impl Weighter<BlockKey, Entry> for ByMemory {
                 let starts = (block.row_starts.capacity() - block.row_starts.len()) * size_of::<u32>();
                 (block.memory_bytes() + slots + starts) as u64
             }
+            Held::Encoded(block) => block.memory_bytes() as u64,
             Held::Head(_, bytes) => *bytes,
             Held::Section(section) => section.memory_bytes() as u64,
         };
@@ -182,6 +189,18 @@ impl BlockCache {
 
     pub(crate) fn insert(&self, owner: BlockOwner, index: usize, part: usize, block: &Arc<CellBlock>) {
         self.hold(owner, index, part as u32, Held::Cells(Arc::clone(block)));
+    }
+
+    /// A block that is no row group, as it is encoded. Whoever asks has asked for the decoded one in vain, which was counted.
+    pub(crate) fn get_encoded(&self, file: FileId, index: usize) -> Option<EncodedBlock> {
+        let Held::Encoded(block) = self.blocks.get(&key(file, index, ENCODED))?.held else { return None };
+        self.hits.fetch_add(1, Relaxed);
+        self.misses.fetch_sub(1, Relaxed);
+        Some(block)
+    }
+
+    pub(crate) fn insert_encoded(&self, owner: BlockOwner, index: usize, block: &EncodedBlock) {
+        self.hold(owner, index, ENCODED, Held::Encoded(block.clone()));
     }
 
     pub(crate) fn get_head(&self, file: FileId, index: usize) -> Option<Arc<ColumnarBlock>> {

@@ -226,16 +226,31 @@ impl StoreFile {
         self.read_block(index, access)
     }
 
+    /// Decodes block `index`, which is no row group and is not held decoded.
     pub(super) fn read_block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
         let reader = self.reader()?;
-        let block = match self.passing(access) {
-            Some(file) => reader.read_block_from(file, index),
-            None => reader.read_block(index),
+        let explain = |error| self.explain(error, Some(index));
+        let encoded = match access.cache.get_encoded(self.meta.id, index) {
+            Some(encoded) => {
+                access.counters.found_encoded(&encoded);
+                encoded
+            }
+            None => {
+                let read = match self.passing(access) {
+                    Some(file) => reader.read_encoded_block_from(file, index),
+                    None => reader.read_encoded_block(index),
+                };
+                let encoded = read.map_err(explain)?;
+                let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
+                access.counters.blocks_read.fetch_add(1, Relaxed);
+                access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
+                if access.keep == Keep::Stored {
+                    access.cache.insert_encoded(self.owner(), index, &encoded);
+                }
+                encoded
+            }
         };
-        let block = Arc::new(block.map_err(|error| self.explain(error, Some(index)))?);
-        let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
-        access.counters.blocks_read.fetch_add(1, Relaxed);
-        access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
+        let block = Arc::new(reader.decode_block(&encoded, index).map_err(explain)?);
         if access.keep == Keep::Decoded {
             access.cache.insert(self.owner(), index, 0, &block);
         }

@@ -51,6 +51,33 @@ fn a_second_read_comes_from_the_cache() {
 }
 
 #[test]
+fn what_is_too_much_decoded_is_kept_encoded() {
+    let env = memory_env();
+    let access = ReadAccess { keep: Keep::Stored, ..access() };
+    let cells = numbered(0..100);
+    let file = store_file(&env, 1, &cells);
+    let blocks =
+        file.reader().and_then(|reader| file.explained(reader.block_count())).expect("it is sound") as u64;
+    let scan = |access: &ReadAccess| {
+        let found = drain(&mut FileSource::new(Arc::clone(&file), access.clone(), Seq(u64::MAX)), None);
+        assert_eq!(found, cells);
+        let counters = &access.counters;
+        (counters.blocks_read.load(Relaxed), counters.blocks_cached.load(Relaxed))
+    };
+    assert_eq!(scan(&access), (blocks, 0));
+    let encoded = access.cache.stats();
+    assert_eq!(encoded.blocks, blocks);
+    assert_eq!(scan(&access), (blocks, blocks));
+    assert_eq!((access.cache.stats().hits, access.cache.stats().misses), (blocks, blocks));
+    // Who may keep them decoded decodes them once more, and takes more memory for them.
+    let decoding = ReadAccess { keep: Keep::Decoded, ..access.clone() };
+    scan(&decoding);
+    let both = access.cache.stats();
+    assert!(both.blocks == 2 * blocks && both.bytes > 2 * encoded.bytes, "{both:?}, {encoded:?}");
+    assert_eq!(scan(&decoding), (blocks, 3 * blocks));
+}
+
+#[test]
 fn cells_newer_than_the_snapshot_are_left_out() {
     let env = memory_env();
     let mut cells = numbered(0..100);
