@@ -76,8 +76,11 @@ pub(crate) fn lines(
         // A line per operator, inputs behind the operator that reads them.
         let mut operators = vec![plan];
         for line in text.lines() {
-            lines.push(format!("{indent}{line}"));
-            let Some(operator) = operators.pop() else { continue };
+            let Some(operator) = operators.pop() else {
+                lines.push(format!("{indent}{line}"));
+                continue;
+            };
+            lines.push(format!("{indent}{}", estimated(line, operator)));
             operators.extend(operator.children().into_iter().rev());
             if let Some(regions) = regions.and_then(|regions| regions(operator)) {
                 let blanks = line.len() - line.trim_start().len() + indent.len();
@@ -87,6 +90,24 @@ pub(crate) fn lines(
         }
     }
     lines
+}
+
+/// The line of an operator with how many rows it is expected to give, if that is known and the line does not say so itself.
+fn estimated(line: &str, operator: &Arc<dyn ExecutionPlan>) -> String {
+    let rows = rows_estimate(operator).filter(|_| !operator.is::<BasaltScan>());
+    let Some(rows) = rows else { return line.to_owned() };
+    let (front, metrics) = line.split_at(line.rfind(", metrics=[").unwrap_or(line.len()));
+    let joint = if front.contains(": ") { "," } else { ":" };
+    format!("{front}{joint} rows=~{rows}{metrics}")
+}
+
+/// How many rows an operator is expected to give, if something is known of that.
+fn rows_estimate(operator: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    let statistics = StatisticsContext::new().compute(operator.as_ref(), &StatisticsArgs::new()).ok()?;
+    match statistics.num_rows {
+        Precision::Exact(rows) | Precision::Inexact(rows) => Some(rows),
+        Precision::Absent => None,
+    }
 }
 
 /// The lines of plans that are run one after the other, each for a clause of the statement.
@@ -115,11 +136,7 @@ fn operator(plan: &Arc<dyn ExecutionPlan>, analyzed: bool, regions: Option<Regio
     let mut shown = Map::new();
     shown.insert("operator".into(), plan.name().into());
     shown.insert("details".into(), details.trim_start_matches(':').trim().into());
-    let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
-    if let Some(rows) = statistics.ok().and_then(|found| match found.num_rows {
-        Precision::Exact(rows) | Precision::Inexact(rows) => Some(rows),
-        Precision::Absent => None,
-    }) {
+    if let Some(rows) = rows_estimate(plan) {
         shown.insert("rows_estimate".into(), rows.into());
     }
     if let Some(blocks) = plan.downcast_ref::<BasaltScan>().and_then(BasaltScan::blocks_estimate) {

@@ -7,6 +7,8 @@
 
 mod few;
 
+use std::sync::Arc;
+
 use basalt_hfile::typed::RowDecoder;
 use basalt_model::schema::ColumnRef;
 use basalt_model::table::DEFAULT_NAMESPACE;
@@ -69,11 +71,12 @@ fn by_key(
     let mut decoder = RowDecoder::of_columns(schema, columns);
     let columns = CellColumns::new(schema, columns.iter().copied());
     match keys {
-        [key] => {
-            snapshot.get_row_of(relation.id, key, &columns)?.iter().try_for_each(|run| decoder.push(run))?
-        }
+        [key] => snapshot
+            .get_row_of(relation.id, key, &columns, &Arc::default())?
+            .iter()
+            .try_for_each(|run| decoder.push(run))?,
         keys => {
-            let rows = snapshot.get_rows_of(relation.id, keys, &columns)?;
+            let rows = snapshot.get_rows_of(relation.id, keys, &columns, &Arc::default())?;
             rows.iter().flatten().try_for_each(|run| decoder.push(run))?;
         }
     }

@@ -320,7 +320,9 @@ impl Session {
             Statement::DropTable { name, if_exists, cascade } => {
                 definition::drop_table(&planning, name, *if_exists, *cascade).map(|_| "DROP TABLE")
             }
-            Statement::CreateView(view) => definition::create_view(&planning, view).map(|_| "CREATE VIEW"),
+            Statement::CreateView(view) => {
+                definition::create_view(&planning, view, &mut warnings).map(|_| "CREATE VIEW")
+            }
             Statement::DropView { name, if_exists, cascade } => {
                 definition::drop_view(&planning, name, *if_exists, *cascade).map(|_| "DROP VIEW")
             }

@@ -10,8 +10,8 @@ use basalt_model::{Get, KeyRange, Scan, Seq, TableDescriptor, TableId, TableName
 use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::read::{
-    CellColumns, CellScan, Keep, KnownValues, NextRanges, Row, RowBatches, RowRequest, RowScan, Rows,
-    RowsApart, Segment, can_be_apart, families_of,
+    CellColumns, CellScan, Keep, KnownValues, NextRanges, ReadCounters, Row, RowBatches, RowRequest, RowScan,
+    Rows, RowsApart, Segment, can_be_apart, families_of,
 };
 use crate::version::Version;
 
@@ -220,9 +220,16 @@ impl Snapshot {
         read::row(&self.shared, &self.version, table, row, None, self.seq)
     }
 
-    /// At least the cells of some of the row's columns: of others none is read, where that saves anything.
-    pub fn get_row_of(&self, table: TableId, row: &[u8], columns: &CellColumns) -> Result<Vec<CellRun>> {
-        read::row(&self.shared, &self.version, table, row, Some(columns.clone()), self.seq)
+    /// At least the cells of some of the row's columns: of others none is read, where that saves anything. What is read is counted in `counters`.
+    pub fn get_row_of(
+        &self,
+        table: TableId,
+        row: &[u8],
+        columns: &CellColumns,
+        counters: &Arc<ReadCounters>,
+    ) -> Result<Vec<CellRun>> {
+        let wanted = Some((columns, counters));
+        read::row(&self.shared, &self.version, table, row, wanted, self.seq)
     }
 
     /// The same of several rows, which ascend and are each named once: less time than to ask for one after the other.
@@ -236,21 +243,22 @@ impl Snapshot {
         table: TableId,
         rows: &[impl AsRef<[u8]>],
         columns: &CellColumns,
+        counters: &Arc<ReadCounters>,
     ) -> Result<Vec<Vec<CellRun>>> {
-        self.look_up(table, rows, Some(columns.clone()))
+        self.look_up(table, rows, Some((columns, counters)))
     }
 
     fn look_up(
         &self,
         table: TableId,
         rows: &[impl AsRef<[u8]>],
-        columns: Option<CellColumns>,
+        wanted: Option<(&CellColumns, &Arc<ReadCounters>)>,
     ) -> Result<Vec<Vec<CellRun>>> {
         let rows: Vec<&[u8]> = rows.iter().map(AsRef::as_ref).collect();
         if !rows.is_sorted_by(|a, b| a < b) {
             return Err(Error::Invalid("the rows of a lookup must ascend and must not repeat".into()));
         }
-        read::rows(&self.shared, &self.version, table, &rows, columns, self.seq)
+        read::rows(&self.shared, &self.version, table, &rows, wanted, self.seq)
     }
 
     /// Cuts `ranges` (sorted, disjoint) into about `wanted` parts of about equal bytes, for parallel scans.

@@ -169,6 +169,18 @@ impl ColumnarBlock {
         Ok(cells.finish())
     }
 
+    /// The cells of these rows, which ascend, as far as they are in a vector; with `columns` as of [`Self::decode_row`]. The vector is decoded once.
+    pub fn decode_these(
+        &self,
+        vector: usize,
+        rows: &[&[u8]],
+        columns: Option<&[Vec<u8>]>,
+    ) -> Result<CellBlock> {
+        let mut cells = CellsBuilder::default();
+        cells.add(self, vector, &RowsWanted::These(rows), columns)?;
+        Ok(cells.finish())
+    }
+
     /// True if every row has exactly one cell of this qualifier.
     pub fn is_in_every_row(&self, qualifier: &[u8]) -> bool {
         let presence = |column: usize| self.head.number(Kind::Presence, column as u16);
@@ -240,6 +252,7 @@ struct ReadyColumn<'a> {
 enum RowsWanted<'a> {
     All,
     One(&'a [u8]),
+    These(&'a [&'a [u8]]),
     Some(&'a Mask),
 }
 
@@ -249,6 +262,17 @@ impl RowsWanted<'_> {
         Ok(match self {
             Self::All => std::iter::once(0..rows.len()).collect(),
             Self::One(row) => rows.position(row)?.map(|at| at..at + 1).into_iter().collect(),
+            Self::These(wanted) => {
+                let mut ranges: Vec<Range<usize>> = Vec::with_capacity(wanted.len());
+                for row in *wanted {
+                    let Some(at) = rows.position(row)? else { continue };
+                    match ranges.last_mut() {
+                        Some(last) if last.end == at => last.end += 1,
+                        _ => ranges.push(at..at + 1),
+                    }
+                }
+                ranges
+            }
             Self::Some(mask) => mask.and(Mask::of_range(0..rows.len())).ranges().collect(),
         })
     }

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
 
 use super::columns::{column, schema_error};
 use super::existing;
-use super::options::TableOptions;
+use super::options::{TableOptions, of_view};
 use crate::catalog::{self, View};
 use crate::delete;
 use crate::dialect::{Alter, AlterChange, Cascade, ColumnDef, Name, OptionDef};
@@ -21,8 +21,6 @@ use crate::error::{SqlError, code};
 use crate::index;
 use crate::ingest::find_column;
 use crate::plan::Planning;
-
-const NO_OPTIONS: &str = "a view has no options; set them on its table";
 
 /// Runs the statement.
 pub(crate) async fn alter(
@@ -38,6 +36,11 @@ pub(crate) async fn alter(
             return Err(catalog::not_found(database, &name));
         };
         let indexes = index::cascaded(&planning.engine, id, &name, cascade)?;
+        let options = match &statement.change {
+            AlterChange::Add { options, .. } | AlterChange::Set { options } => &options[..],
+            AlterChange::Drop { .. } => &[],
+        };
+        of_view(options, warnings)?;
         alter_view(planning, id, &table, view, &statement.change)?;
         return index::cascade(&planning.engine, &indexes, &name, &added).await;
     }
@@ -259,7 +262,7 @@ fn alter_view(
         return write(&planning.engine, id, table, changed);
     }
     match change {
-        AlterChange::Add { if_not_exists, columns, options, .. } if options.is_empty() => {
+        AlterChange::Add { if_not_exists, columns, .. } => {
             let relation = catalog::find(database, &view.name)?;
             let Some(mut schema) = relation.descriptor.schema.clone() else {
                 return Err(catalog::without_columns(&view.name));
@@ -284,7 +287,7 @@ fn alter_view(
                 }
             }
         }
-        _ => return Err(SqlError::statement(NO_OPTIONS)),
+        AlterChange::Set { .. } => return Ok(()),
     }
     view.put(&mut changed)?;
     write(&planning.engine, id, table, changed)?;
@@ -353,7 +356,7 @@ fn alter_mapped(
     change: &AlterChange,
 ) -> Result<(), SqlError> {
     match change {
-        AlterChange::Add { if_not_exists, columns, options, .. } if options.is_empty() => {
+        AlterChange::Add { if_not_exists, columns, .. } => {
             for definition in columns {
                 refuse_key_column(definition)?;
                 add(planning, mapped, definition, catalog::default_family(table), *if_not_exists)?;
@@ -364,7 +367,7 @@ fn alter_mapped(
             let found = find(mapped, columns, *if_exists)?;
             drop_columns(mapped, found).map(|_| ())
         }
-        _ => Err(SqlError::statement(NO_OPTIONS)),
+        AlterChange::Set { .. } => Ok(()),
     }
 }
 

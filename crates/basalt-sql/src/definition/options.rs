@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The options behind CREATE TABLE: `COMPRESSION='ZSTD', F.VERSIONS=3, …`.
+//! The options behind CREATE TABLE: `COMPRESSION='ZSTD', F.VERSIONS=3, …`, and those behind CREATE VIEW.
 //!
 //! Options of column families take effect (for one family when written `F.OPTION`, else for all). A value that
 //! no HBase would take is an error. A value that HBase knows and this release does not have is kept, and a warning
@@ -212,6 +212,27 @@ impl FamilyOption {
             }
         }
     }
+}
+
+/// Options of a view. What Phoenix keeps for a view and has no effect is answered with a warning; what takes effect is said of the table.
+pub(super) fn of_view(options: &[OptionDef], warnings: &mut Vec<String>) -> Result<(), SqlError> {
+    for OptionDef { name, value, .. } in options {
+        let without = WITHOUT_EFFECT.iter().find(|(known, _)| known == name);
+        let off = matches!(value.to_uppercase().as_str(), "FALSE" | "0" | "NONE");
+        match without {
+            None if known_options().any(|known| known == name) => {
+                return Err(SqlError::statement(format!(
+                    "a view has no {name} of its own; set it on its table: ALTER TABLE .. SET {name} = {value}"
+                )));
+            }
+            Some(_) if off => {}
+            Some((name, instead)) => {
+                warnings.push(format!("option {name} of a view has no effect: {instead}"));
+            }
+            None => warnings.push(format!("option {name} of a view has no effect")),
+        }
+    }
+    Ok(())
 }
 
 fn known_options() -> impl Iterator<Item = &'static str> {

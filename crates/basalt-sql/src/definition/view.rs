@@ -4,7 +4,7 @@
 use basalt_model::TableDescriptor;
 
 use super::alter::{add, own_columns, refuse_key_column, write};
-use super::{existing, exists, refuse_views, row_timestamps};
+use super::{existing, exists, options, refuse_views, row_timestamps};
 use crate::catalog::{self, View, view};
 use crate::dialect::{self, CreateView, Name};
 use crate::error::{SqlError, code};
@@ -12,12 +12,14 @@ use crate::index;
 use crate::plan::Planning;
 
 /// Creates the view; `false` if it was there and IF NOT EXISTS was written.
-pub(crate) fn create_view(planning: &Planning, statement: &CreateView) -> Result<bool, SqlError> {
+pub(crate) fn create_view(
+    planning: &Planning,
+    statement: &CreateView,
+    warnings: &mut Vec<String>,
+) -> Result<bool, SqlError> {
     let database = planning.engine.database();
     let name = statement.name.table();
-    if !statement.options.is_empty() {
-        return Err(SqlError::statement("a view has no options; set them on its table"));
-    }
+    options::of_view(&statement.options, warnings)?;
     if let Some(column) = row_timestamps(&statement.columns).next() {
         let message = format!("column {} of a view cannot be a ROW_TIMESTAMP", column.name);
         return Err(SqlError::coded(code::ROW_TIMESTAMP_OF_VIEW, message));

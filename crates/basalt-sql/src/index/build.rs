@@ -27,7 +27,7 @@ use super::keeper::{Leading, repeated};
 use crate::engine::Engine;
 use crate::error::{ErrorKind, SqlError};
 use crate::ingest::typed;
-use crate::progress::Progress;
+use crate::progress::{Progress, ProgressReading};
 
 /// Batches of index rows that wait for the writer.
 const QUEUE_BATCHES: usize = 4;
@@ -39,6 +39,17 @@ const SEGMENTS_PER_THREAD: usize = 8;
 pub(crate) struct Builders {
     stop: Arc<AtomicBool>,
     running: Mutex<Vec<Box<dyn Task>>>,
+    building: Arc<Mutex<Vec<Building>>>,
+}
+
+/// An index, and how far its build is.
+type Building = (TableId, Arc<Progress>);
+
+impl Builders {
+    /// The indexes that are being built by themselves, and how far they are.
+    pub(crate) fn building(&self) -> Vec<(TableId, ProgressReading)> {
+        self.building.lock().iter().map(|(index, progress)| (*index, progress.read())).collect()
+    }
 }
 
 impl std::fmt::Debug for Builders {
@@ -264,9 +275,13 @@ pub(super) fn go_on(engine: &Engine, index: TableId) -> Result<(), SqlError> {
 
 /// Runs a build on a thread of its own.
 pub(super) fn spawn(engine: &Engine, build: Build) -> Result<(), SqlError> {
+    let building = Arc::clone(&engine.builders().building);
+    let progress = Arc::clone(&build.progress);
+    building.lock().push((build.index.id, Arc::clone(&progress)));
     let body = Box::new(move || {
         // Whoever looks sees that the index is not active; the next opening tries again.
         let _ = build.run();
+        building.lock().retain(|(_, other)| !Arc::ptr_eq(other, &progress));
     });
     let task = engine.spawner().spawn("basalt-index", body);
     let task =

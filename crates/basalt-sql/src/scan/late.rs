@@ -24,9 +24,7 @@ use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalExpr
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
-};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, RecordOutput};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -41,7 +39,7 @@ use super::BasaltScan;
 use super::choose::lost;
 use super::exec::{Spec, table_schema};
 use super::filter::moved;
-use super::reader::look_up;
+use super::reader::{Counters, look_up};
 use crate::error::SqlError;
 use crate::keys::{Access, KeyAccess};
 
@@ -305,8 +303,9 @@ impl ExecutionPlan for LateColumns {
         let input = self.input.execute(partition, context)?;
         let keys = KeyEncoder::try_new(table_schema(&self.spec.descriptor), &self.columns);
         let keys = keys.map_err(SqlError::from)?;
-        let (spec, metrics) = (Arc::clone(&self.spec), BaselineMetrics::new(&self.metrics, partition));
-        let time = metrics.elapsed_compute().clone();
+        let spec = Arc::clone(&self.spec);
+        let counters = Arc::new(Counters::new(&self.metrics, partition));
+        let reading = Arc::clone(&counters);
         let batches = stream::once(async move {
             let narrow: Vec<RecordBatch> = input.try_collect().await?;
             let mut found: Vec<Bytes> = vec![];
@@ -322,10 +321,10 @@ impl ExecutionPlan for LateColumns {
             let parts: Vec<Vec<Bytes>> = found.chunks(at_once).map(<[Bytes]>::to_vec).collect();
             let tasks = stream::iter(parts).map(move |keys| {
                 let spec = Arc::clone(&spec);
-                let time = time.clone();
+                let counters = Arc::clone(&reading);
                 let task = SpawnedTask::spawn(async move {
-                    let _running = time.timer();
-                    rows_of(&spec, &keys)
+                    let _running = counters.baseline.elapsed_compute().timer();
+                    rows_of(&spec, &keys, &counters)
                 });
                 async move {
                     task.join_unwind()
@@ -335,7 +334,7 @@ impl ExecutionPlan for LateColumns {
             });
             Ok::<_, DataFusionError>(tasks.buffered(threads))
         });
-        let batches = batches.try_flatten().map(move |batch| batch.record_output(&metrics));
+        let batches = batches.try_flatten().map(move |batch| batch.record_output(&counters.baseline));
         let schema = SchemaRef::clone(&self.spec.schema);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, Box::pin(batches))))
     }
@@ -357,8 +356,8 @@ impl ExecutionPlan for LateColumns {
 }
 
 /// The rows of some keys, in their order.
-fn rows_of(spec: &Spec, keys: &[Bytes]) -> Result<RecordBatch> {
-    let rows = look_up(spec, keys)?.batch;
+fn rows_of(spec: &Spec, keys: &[Bytes], counters: &Counters) -> Result<RecordBatch> {
+    let rows = look_up(spec, keys, counters)?.batch;
     if rows.num_rows() != keys.len() {
         return exec_err!(
             "{} of {} rows of table {} that a scan found are not there under the keys that their columns make; \

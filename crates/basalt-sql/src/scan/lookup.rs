@@ -21,9 +21,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
-use datafusion::physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
-};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet, RecordOutput};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -34,7 +32,7 @@ use super::choose::{Wish, lost};
 use super::exec::Spec;
 use super::index_only::{Wanted, orderings};
 use super::order::WantedOrder;
-use super::reader::look_up;
+use super::reader::{Counters, look_up};
 use crate::error::SqlError;
 use crate::index::Usable;
 use crate::ingest::typed;
@@ -171,7 +169,7 @@ impl ExecutionPlan for IndexLookup {
             ordered: self.ordered,
             spec: Arc::clone(&self.spec),
             rows_left: self.spec.limit.unwrap_or(usize::MAX),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
+            counters: Counters::new(&self.metrics, partition),
         };
         let batches: BoxStream<'static, Result<RecordBatch>> =
             stream::try_unfold(reader, |mut reader| async move {
@@ -211,7 +209,7 @@ struct Reader {
     ordered: Option<usize>,
     spec: Arc<Spec>,
     rows_left: usize,
-    metrics: BaselineMetrics,
+    counters: Counters,
 }
 
 impl Reader {
@@ -233,7 +231,7 @@ impl Reader {
 
     /// The rows of some of the keys that wait.
     fn look_up(&mut self) -> Result<RecordBatch> {
-        let timer = self.metrics.elapsed_compute().clone();
+        let timer = self.counters.baseline.elapsed_compute().clone();
         let _running = timer.timer();
         let count = self.ordered.unwrap_or(LOOK_UP_ROWS).min(self.found.len());
         let mut keys: Vec<Bytes> = self.found.drain(..count).collect();
@@ -242,7 +240,7 @@ impl Reader {
             Some(count) => *count = (*count * 2).min(LOOK_UP_ROWS),
             None => keys.sort_unstable(),
         }
-        let rows = look_up(&self.spec, &keys)?.batch;
+        let rows = look_up(&self.spec, &keys, &self.counters)?.batch;
         let rows = match &self.spec.filter {
             Some(filter) => filter.apply(&rows)?,
             None => rows,
@@ -250,7 +248,7 @@ impl Reader {
         let rows = if rows.num_rows() > self.rows_left { rows.slice(0, self.rows_left) } else { rows };
         self.rows_left -= rows.num_rows();
         self.spec.progress.add_read(keys.len() as u64, 0);
-        Ok(rows.record_output(&self.metrics))
+        Ok(rows.record_output(&self.counters.baseline))
     }
 
     fn take_keys(&mut self, batch: &RecordBatch) -> Result<()> {

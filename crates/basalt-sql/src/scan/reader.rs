@@ -40,7 +40,7 @@ pub(super) async fn let_others_run() {
 
 /// What EXPLAIN ANALYZE prints of a scan.
 pub(super) struct Counters {
-    baseline: BaselineMetrics,
+    pub(super) baseline: BaselineMetrics,
     bytes: Count,
     blocks: Count,
     /// Those of them that were in the cache.
@@ -62,6 +62,23 @@ impl Counters {
             rows_skipped: MetricBuilder::new(metrics).counter("rows_skipped", partition),
             narrowed: MetricBuilder::new(metrics).counter("looked_up", partition),
         }
+    }
+}
+
+impl Counters {
+    /// Adds what was read since `before`, which becomes now; the rows and bytes that a progress bar hears of.
+    fn add(&self, reads: &ReadCounters, before: &mut Read) -> (u64, u64) {
+        let now = Read::of(reads);
+        let bytes = now.bytes - before.bytes;
+        let rows_skipped = now.rows_skipped - before.rows_skipped;
+        self.bytes.add(bytes as usize);
+        self.blocks.add((now.blocks - before.blocks) as usize);
+        self.blocks_cached.add((now.blocks_cached - before.blocks_cached) as usize);
+        self.blocks_skipped.add((now.blocks_skipped - before.blocks_skipped) as usize);
+        self.rows_skipped.add(rows_skipped as usize);
+        let rows = now.rows - before.rows + rows_skipped;
+        *before = now;
+        (rows, bytes)
     }
 }
 
@@ -229,7 +246,7 @@ impl Reader {
         let read = match &mut self.source {
             Source::Ranges { scan, .. } => scan.next().transpose().map_err(SqlError::from)?,
             Source::Points(points) => match points.take(self.spec.batch_rows) {
-                Some(keys) => Some(look_up(&self.spec, keys)?),
+                Some(keys) => Some(look_up(&self.spec, keys, &self.counters)?),
                 None => None,
             },
         };
@@ -253,19 +270,11 @@ impl Reader {
     }
 
     fn count(&mut self, rows: usize) {
-        let Source::Ranges { scan, before } = &mut self.source else {
-            return self.spec.progress.add_read(rows as u64, 0);
+        let (rows, bytes) = match &mut self.source {
+            Source::Ranges { scan, before } => self.counters.add(scan.counters(), before),
+            Source::Points(_) => (rows as u64, 0),
         };
-        let now = Read::of(scan.counters());
-        let bytes = now.bytes - before.bytes;
-        let rows_skipped = now.rows_skipped - before.rows_skipped;
-        self.counters.bytes.add(bytes as usize);
-        self.counters.blocks.add((now.blocks - before.blocks) as usize);
-        self.counters.blocks_cached.add((now.blocks_cached - before.blocks_cached) as usize);
-        self.counters.blocks_skipped.add((now.blocks_skipped - before.blocks_skipped) as usize);
-        self.counters.rows_skipped.add(rows_skipped as usize);
-        self.spec.progress.add_read(now.rows - before.rows + rows_skipped, bytes);
-        *before = now;
+        self.spec.progress.add_read(rows, bytes);
     }
 }
 
@@ -286,7 +295,12 @@ fn points(part: &Part) -> Option<Points> {
 }
 
 /// Reads rows one by one through bloom filters and index, without a scan.
-pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBatch, SqlError> {
+pub(super) fn look_up(
+    spec: &Spec,
+    keys: &[Bytes],
+    counters: &Counters,
+) -> std::result::Result<RowBatch, SqlError> {
+    let reads = Arc::default();
     let more = spec.filter.as_ref().map(|filter| filter.more.as_slice()).unwrap_or_default();
     let columns = [&spec.columns, more].concat();
     let schema = table_schema(&spec.descriptor);
@@ -294,12 +308,13 @@ pub(super) fn look_up(spec: &Spec, keys: &[Bytes]) -> std::result::Result<RowBat
     let columns = CellColumns::new(schema, columns);
     let mut push = |cells: Vec<CellRun>| cells.iter().try_for_each(|run| decoder.push(run));
     if keys.is_sorted_by(|a, b| a < b) {
-        spec.snapshot.get_rows_of(spec.id, keys, &columns)?.into_iter().try_for_each(push)?;
+        spec.snapshot.get_rows_of(spec.id, keys, &columns, &reads)?.into_iter().try_for_each(push)?;
     } else {
         for key in keys {
-            push(spec.snapshot.get_row_of(spec.id, key, &columns)?)?;
+            push(spec.snapshot.get_row_of(spec.id, key, &columns, &reads)?)?;
         }
     }
+    counters.add(&reads, &mut Read::default());
     decoder.end()?;
     Ok(RowBatch { batch: decoder.finish_batch()?, passed: spec.filter.is_none() })
 }

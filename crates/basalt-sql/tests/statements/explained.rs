@@ -141,3 +141,30 @@ async fn the_order_of_the_key_spares_work() {
         assert!(numbers(&session, sql).await.expect(sql).into_iter().eq(offset + 1..=end), "{sql}");
     }
 }
+
+/// A counter of the lines that name an operator.
+fn counted(analyzed: &str, operator: &str, counter: &str) -> u64 {
+    let lines = analyzed.lines().filter(|line| line.trim_start().starts_with(operator));
+    let number = |line: &str| {
+        let (_, rest) = line.split_once(&format!("{counter}="))?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    lines.filter_map(number).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_that_are_looked_up_count_their_blocks() {
+    let fixture = open(64 << 20);
+    let session = fixture.engine.session();
+    changed(&session, "create table t (k bigint primary key, v bigint, w varchar)").await.expect("creates");
+    for row in 0..50 {
+        let upsert = format!("upsert into t values ({row}, {}, 'w')", row % 10);
+        changed(&session, &upsert).await.expect("writes");
+    }
+    changed(&session, "create index i on t (v)").await.expect("creates");
+    fixture.engine.database().flush(None).expect("flushes");
+    let by_index = plan(&session, "analyze select w from t where v = 5").await;
+    assert!(counted(&by_index, "IndexLookup", "blocks_read") > 0, "{by_index}");
+    let by_keys = plan(&session, "analyze select w from t where k in (3, 40)").await;
+    assert!(counted(&by_keys, "BasaltScan", "blocks_read") > 0, "{by_keys}");
+}

@@ -224,6 +224,23 @@ async fn options_without_effect_are_named() {
             "option SALT_BUCKETS is kept but has no effect: rows are not salted; writes do not depend on it",
         ]
     );
+    let view = "create view v as select * from t where k > 1 update_cache_frequency = 900000, immutable_rows = true, mine = 1";
+    changed(&session, view).await.expect("creates");
+    assert_eq!(
+        session.take_warnings(),
+        [
+            "option UPDATE_CACHE_FREQUENCY of a view has no effect: every statement sees the newest schema",
+            "option IMMUTABLE_ROWS of a view has no effect: rows can be changed",
+            "option MINE of a view has no effect",
+        ]
+    );
+    changed(&session, "alter view v set update_cache_frequency = 60000").await.expect("changes nothing");
+    assert_eq!(session.take_warnings().len(), 1);
+    for sql in ["create view w as select * from t ttl = 60", "alter view v set ttl = 60"] {
+        let error = changed(&session, sql).await.expect_err("it is the table's");
+        let expected = "a view has no TTL of its own; set it on its table: ALTER TABLE .. SET TTL = 60";
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
     changed(&session, "select /*+ RANGE_SCAN */ 1").await.expect("runs");
     assert_eq!(session.take_warnings(), ["hint RANGE_SCAN is not followed; the planner decides"]);
 }

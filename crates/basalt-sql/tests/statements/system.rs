@@ -35,6 +35,29 @@ async fn files_and_compactions_are_listed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_that_is_built_by_itself_is_seen() {
+    let fixture = open(256 << 20);
+    let session = fixture.engine.session();
+    changed(&session, "create table t (k bigint primary key, v bigint)").await.expect("creates");
+    changed(&session, "upsert into t values (0, 0)").await.expect("writes");
+    for rows in (0..17).map(|doubling| 1 << doubling) {
+        let doubled = format!("upsert into t select k + {rows}, v * 7919 % 1000003 + {rows} from t");
+        changed(&session, &doubled).await.expect("writes");
+    }
+    changed(&session, "create index i on t (v) async").await.expect("begins");
+    let building = "select rows_done from system.upkeep where what = 'INDEX' and table_name = 'I'";
+    let active =
+        "select count(*) from information_schema.indexes where index_name = 'I' and state = 'ACTIVE'";
+    let mut seen = vec![];
+    while numbers(&session, active).await.expect("lists") != [1] {
+        seen.extend(numbers(&session, building).await.expect("lists"));
+    }
+    assert!(!seen.is_empty() && seen.is_sorted() && seen.iter().all(|rows| *rows <= 1 << 17), "{seen:?}");
+    // The thread ends a moment after the index is active.
+    while !numbers(&session, building).await.expect("lists").is_empty() {}
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_statements_are_listed_when_they_have_ended() {
     let directory = tempfile::tempdir().expect("temporary directory");
     let database = Database::open(&directory.path().join("db"), OpenOptions::create()).expect("opens");

@@ -15,7 +15,7 @@ use super::access::ReadAccess;
 use super::family::{BoxedSource, FamilyInput};
 use super::file::{FileSource, StoreFile};
 use super::merge::{Merge, Stretch};
-use super::point::{self, Found, Known, Trail};
+use super::point::{self, Found, Known, Together, Trail};
 use super::resolve::{Purpose, Resolver, Rules};
 use super::source::{CellSource, RunList};
 use crate::Result;
@@ -88,8 +88,15 @@ pub(crate) fn get_rows(
             ..rows.partition_point(|row| *row <= &meta.last_row[..]);
         let lookup = Lookup { file, bloom_first: input.files.len() > 1, access, seq_max };
         let (mut runs, mut trail) = (Vec::new(), Trail::default());
-        for row in rows.get(inside).unwrap_or_default() {
-            lookup.push_row(row, Known::Trail(&mut trail), &mut runs)?;
+        let mut rest = rows.get(inside).unwrap_or_default();
+        while let Some((row, others)) = rest.split_first() {
+            rest = match lookup.push_together(rest, &mut runs)? {
+                0 => {
+                    lookup.push_row(row, Known::Trail(&mut trail), &mut runs)?;
+                    others
+                }
+                count => &rest[count..],
+            };
         }
         if !runs.is_empty() {
             found.push((runs, meta.timestamp_min));
@@ -111,10 +118,27 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
+    /// Appends the cells of the first of some rows, which ascend, that are decoded together; how many these are.
+    fn push_together(&self, rows: &[&[u8]], out: &mut Vec<CellRun>) -> Result<usize> {
+        let Some(Together { rows: count, block }) = point::find_together(self.file, rows, self.access)?
+        else {
+            return Ok(0);
+        };
+        for row in &rows[..count] {
+            self.push_found(point::row_of_block(Arc::clone(&block), row, None), row, out)?;
+        }
+        Ok(count)
+    }
+
     /// Appends the cells of a row that `seq_max` sees.
     fn push_row(&self, row: &[u8], known: Known<'_>, out: &mut Vec<CellRun>) -> Result<()> {
-        let Self { file, bloom_first, access, seq_max } = *self;
-        match point::find_row(file, row, bloom_first, access, known)? {
+        let found = point::find_row(self.file, row, self.bloom_first, self.access, known)?;
+        self.push_found(found, row, out)
+    }
+
+    fn push_found(&self, found: Found, row: &[u8], out: &mut Vec<CellRun>) -> Result<()> {
+        let Self { file, access, seq_max, .. } = *self;
+        match found {
             Found::Missing => {}
             Found::Cells(run)
                 if run.block.slots[run.cells.clone()].iter().all(|slot| slot.seq <= seq_max) =>

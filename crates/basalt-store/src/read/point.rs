@@ -178,9 +178,64 @@ pub(crate) fn find_row(
     Ok(row_of_block(block, row, next_row))
 }
 
+/// Several rows of one vector of a row group.
+pub(crate) struct Together {
+    /// How many of those that were asked for, from the first on.
+    pub(crate) rows: usize,
+    /// Has the cells of those that are there.
+    pub(crate) block: Arc<CellBlock>,
+}
+
+/// The first of some rows, which ascend, that lie in one vector of a row group, if there are several: it is decoded once for all of them.
+pub(crate) fn find_together(
+    file: &StoreFile,
+    rows: &[&[u8]],
+    access: &ReadAccess,
+) -> Result<Option<Together>> {
+    let reader = file.reader()?;
+    let [first, second, ..] = rows else { return Ok(None) };
+    if reader.encoding() != Encoding::Columnar {
+        return Ok(None);
+    }
+    let Some(index) = file.explained(reader.find_block(first))? else { return Ok(None) };
+    let next_row = next_row_of(file, index)?;
+    let is_here = |row: &[u8]| next_row.is_none_or(|next| row < next);
+    // The filter is asked before a block would have to be read.
+    let may_be = |row: &[u8]| file.explained(reader.may_contain_row(row));
+    if !is_here(second) || !may_be(first)? || !may_be(second)? {
+        return Ok(None);
+    }
+    let Some(group) = file.row_group(index, access)? else { return Ok(None) };
+    let vector_of = |row: &[u8]| group.vector_of_row(row).map_err(|error| file.explain(error, Some(index)));
+    let vector = vector_of(first)?;
+    let mut count = 1;
+    while rows.get(count).is_some_and(|row| is_here(row)) && vector_of(rows[count])? == vector {
+        count += 1;
+    }
+    if count < 2 {
+        return Ok(None);
+    }
+    let block = match file.cached_block(index, first, access)? {
+        Some(block) => block,
+        None if file.is_worth_decoding((index, vector), &group, access) => {
+            file.read_part((index, vector), &group, access)?
+        }
+        None => {
+            let mut wanted = Vec::with_capacity(count);
+            for row in &rows[..count] {
+                if may_be(row)? {
+                    wanted.push(*row);
+                }
+            }
+            file.rows_of_group((index, vector), &wanted, &group, access)?
+        }
+    };
+    Ok(Some(Together { rows: count, block }))
+}
+
 /// The row's cells in the block that would hold it, if the next block, which begins with `next_row` or behind that,
 /// cannot have any.
-fn row_of_block(block: Arc<CellBlock>, row: &[u8], next_row: Option<&[u8]>) -> Found {
+pub(crate) fn row_of_block(block: Arc<CellBlock>, row: &[u8], next_row: Option<&[u8]>) -> Found {
     let at = block.lower_bound(row);
     row_at(block, at, row, next_row)
 }
@@ -260,6 +315,20 @@ impl StoreFile {
         let read = access.columns.as_ref().and_then(|columns| columns.of_group(group));
         let columns = (read.map_or(all, |read| read.len()), all);
         access.keep == Keep::Decoded && access.cache.is_worth_decoding(self.meta().id, part, columns)
+    }
+
+    /// The cells of some rows of a vector of a row group.
+    fn rows_of_group(
+        &self,
+        (index, vector): (usize, usize),
+        rows: &[&[u8]],
+        group: &ColumnarBlock,
+        access: &ReadAccess,
+    ) -> Result<Arc<CellBlock>> {
+        let columns = access.columns.as_ref().and_then(|columns| columns.of_group(group));
+        let block = group.decode_these(vector, rows, columns.map(|columns| &columns[..]));
+        access.counters.blocks_read.fetch_add(1, Relaxed);
+        block.map(Arc::new).map_err(|error| self.explain(error, Some(index)))
     }
 
     /// The cells of one row of a row group.

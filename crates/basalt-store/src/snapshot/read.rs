@@ -52,7 +52,7 @@ pub(crate) fn row(
     version: &Version,
     table: TableId,
     row: &[u8],
-    columns: Option<CellColumns>,
+    wanted: Wanted<'_>,
     seq: Seq,
 ) -> Result<Vec<CellRun>> {
     let table = version.enabled_table(table)?;
@@ -60,7 +60,7 @@ pub(crate) fn row(
     let now_ms = shared.env.now_ms();
     let input = |family: &FamilyDescriptor| family_input(region, family, reading(family, 1, now_ms), seq);
     let families: Vec<_> = table.descriptor.families.iter().collect();
-    let access = ReadAccess { columns, ..access(shared, keep_of(&families, Keep::Decoded)) };
+    let access = lookup_access(shared, keep_of(&families, Keep::Decoded), wanted);
     read::get_row(families.into_iter().map(input).collect(), row, &access, seq)
 }
 
@@ -70,13 +70,13 @@ pub(crate) fn rows(
     version: &Version,
     table: TableId,
     rows: &[&[u8]],
-    columns: Option<CellColumns>,
+    wanted: Wanted<'_>,
     seq: Seq,
 ) -> Result<Vec<Vec<CellRun>>> {
     let table = version.enabled_table(table)?;
     let now_ms = shared.env.now_ms();
     let families: Vec<_> = table.descriptor.families.iter().collect();
-    let access = ReadAccess { columns, ..access(shared, keep_of(&families, Keep::Decoded)) };
+    let access = lookup_access(shared, keep_of(&families, Keep::Decoded), wanted);
     let mut out = vec![Vec::new(); rows.len()];
     let mut done = 0;
     while let Some(first) = rows.get(done) {
@@ -97,6 +97,15 @@ pub(crate) fn rows(
         done = here.end;
     }
     Ok(out)
+}
+
+/// Of a lookup: the columns that are enough, and where is counted what is read; `None`: all, nowhere.
+type Wanted<'a> = Option<(&'a CellColumns, &'a Arc<ReadCounters>)>;
+
+fn lookup_access(shared: &Shared, keep: Keep, wanted: Wanted<'_>) -> ReadAccess {
+    let Some((columns, counters)) = wanted else { return access(shared, keep) };
+    let (cache, counters) = (Arc::clone(&shared.cache), Arc::clone(counters));
+    ReadAccess { cache, keep, columns: Some(columns.clone()), counters }
 }
 
 /// What a reader of these families keeps of what it reads: nothing if one of them has BLOCKCACHE=FALSE.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 use std::path::Path;
 
-use basalt_model::{KeyRange, TableId, TableName, WriteBatch};
+use basalt_model::{Get, KeyRange, Put, ROW_LEN_MAX, Scan, TableId, TableName, WriteBatch};
 use basalt_store::env::sim::SimStorage;
-use basalt_store::{Database, Durability, Error, OpenOptions};
+use basalt_store::{Database, Durability, Error, OpenOptions, Table};
 
 use crate::support::*;
 
@@ -320,4 +320,51 @@ fn a_directory_that_lost_its_manifest_is_not_taken_for_an_empty_one() {
     let before = storage.files();
     assert!(matches!(open(&storage), Err(Error::NotADatabase { .. })));
     assert_eq!(storage.files(), before);
+}
+
+/// Row keys of any bytes, and as many as there can be.
+#[test]
+fn the_longest_rows_are_rows_like_others() {
+    for encoding in ["NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1", "COLUMNAR"] {
+        let storage = SimStorage::new(1);
+        let db = open(&storage).unwrap();
+        let mut descriptor = descriptor("T", &["f"]);
+        descriptor.families[0].encoding = encoding.to_owned();
+        let id = db.create_table(descriptor).unwrap();
+        let ends = [[0, 0], [0, 1], [0x7f, 0xff], [0xff, 0], [0xff, 0xff]];
+        let row = |front: u8, end: [u8; 2]| [&vec![front; ROW_LEN_MAX - 2][..], &end[..]].concat();
+        let mut rows: Vec<Vec<u8>> =
+            [0, 0xff].into_iter().flat_map(|front| ends.map(|end| row(front, end))).collect();
+        rows.extend([vec![0], vec![0xff], vec![0xff; ROW_LEN_MAX - 1]]);
+        rows.sort();
+        rows.dedup();
+        let table = db.open_table(&TableName::in_default("T")).unwrap();
+        for row in &rows {
+            table.put(Put::new(row.clone()).add("f", "q", row[row.len() - 1..].to_vec())).unwrap();
+        }
+        let too_long = table.put(Put::new(vec![1; ROW_LEN_MAX + 1]).add("f", "q", "v")).unwrap_err();
+        let too_long = too_long.to_string();
+        assert!(too_long.contains("32768") && too_long.contains("32767"), "{too_long}");
+        let found = |table: &Table| {
+            let scanned: Vec<Vec<u8>> =
+                table.scan(&Scan::new()).unwrap().map(|row| row.unwrap().key().to_vec()).collect();
+            assert!(scanned == rows, "{encoding}");
+            for row in &rows {
+                let found = table.get(&Get::new(row.clone())).unwrap();
+                assert_eq!(found.cells().next().unwrap().value, &row[row.len() - 1..], "{encoding}");
+            }
+        };
+        found(&table);
+        table.flush().unwrap();
+        found(&table);
+        let middle = row(0xff, [0x7f, 0xff]);
+        db.split_region(id, db.regions(id).unwrap()[0].id, Some(&middle)).unwrap();
+        found(&table);
+        table.major_compact().unwrap();
+        found(&table);
+        drop((table, db));
+        let db = open(&storage).unwrap();
+        found(&db.open_table(&TableName::in_default("T")).unwrap());
+        assert_eq!(db.regions(id).unwrap()[1].range.start, middle);
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use basalt_model::escape::Escaped;
 use basalt_model::{TableId, TableName};
-use datafusion::arrow::array::Int64Array;
+use datafusion::arrow::array::{ArrayRef, Int64Array, TimestampMillisecondArray};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result as PlanResult;
 
@@ -69,27 +69,56 @@ pub(super) fn compactions(planning: &Planning) -> PlanResult<RecordBatch> {
     ])
 }
 
-/// The flushes and compactions that are under way.
+/// Work that goes on by itself.
+struct UnderWay {
+    /// Of what: a table, or an index.
+    of: TableId,
+    region: Option<u64>,
+    family: Option<String>,
+    what: String,
+    bytes: (Option<u64>, Option<u64>),
+    rows: (Option<u64>, Option<u64>),
+    started_ms: Option<i64>,
+}
+
+/// The flushes, the compactions and the builds of indexes that are under way.
 pub(super) fn upkeep(planning: &Planning) -> PlanResult<RecordBatch> {
     let names = names(planning);
-    let running = planning.engine.database().running();
     let named = |id| names.get(id);
+    let of_store = planning.engine.database().running().into_iter().map(|running| UnderWay {
+        of: running.table,
+        region: Some(running.region.0),
+        family: running.family,
+        what: running.what.to_uppercase(),
+        bytes: (Some(running.bytes_total), running.bytes_done),
+        rows: (None, None),
+        started_ms: Some(running.started_ms),
+    });
+    let builds = planning.engine.builders().building().into_iter().map(|(of, progress)| UnderWay {
+        of,
+        region: None,
+        family: None,
+        what: "INDEX".to_owned(),
+        bytes: (None, None),
+        rows: (progress.rows_total, Some(progress.rows)),
+        started_ms: None,
+    });
+    let all: Vec<UnderWay> = of_store.chain(builds).collect();
+    let numbers = |of: fn(&UnderWay) -> Option<u64>| -> ArrayRef {
+        Arc::new(all.iter().map(|it| of(it).map(|number| number as i64)).collect::<Int64Array>())
+    };
+    let schemas = all.iter().map(|it| named(&it.of).and_then(|name| schema_name(&name.namespace)));
+    let started: TimestampMillisecondArray = all.iter().map(|it| it.started_ms).collect();
     batch(vec![
-        (
-            "TABLE_SCHEM",
-            texts(running.iter().map(|it| named(&it.table).and_then(|name| schema_name(&name.namespace)))),
-        ),
-        ("TABLE_NAME", texts(running.iter().map(|it| named(&it.table).map(|name| name.name.clone())))),
-        ("REGION", numbers(running.iter().map(|it| it.region.0))),
-        ("COLUMN_FAMILY", texts(running.iter().map(|it| it.family.clone()))),
-        ("WHAT", texts(running.iter().map(|it| Some(it.what.to_uppercase())))),
-        ("BYTES_TOTAL", numbers(running.iter().map(|it| it.bytes_total))),
-        (
-            "BYTES_DONE",
-            Arc::new(
-                running.iter().map(|it| it.bytes_done.map(|bytes| bytes as i64)).collect::<Int64Array>(),
-            ),
-        ),
-        ("STARTED", moments(running.iter().map(|it| it.started_ms))),
+        ("TABLE_SCHEM", texts(schemas)),
+        ("TABLE_NAME", texts(all.iter().map(|it| named(&it.of).map(|name| name.name.clone())))),
+        ("REGION", numbers(|it| it.region)),
+        ("COLUMN_FAMILY", texts(all.iter().map(|it| it.family.clone()))),
+        ("WHAT", texts(all.iter().map(|it| Some(it.what.clone())))),
+        ("BYTES_TOTAL", numbers(|it| it.bytes.0)),
+        ("BYTES_DONE", numbers(|it| it.bytes.1)),
+        ("ROWS_TOTAL", numbers(|it| it.rows.0)),
+        ("ROWS_DONE", numbers(|it| it.rows.1)),
+        ("STARTED", Arc::new(started)),
     ])
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+mod lookups;
+mod predicates;
+
 use std::ops::Bound as End;
 use std::path::Path;
 use std::sync::Mutex;
@@ -397,28 +400,6 @@ fn rows_of_files_that_overlap_pass_as_columns_but_for_those_that_several_have() 
 }
 
 #[test]
-fn a_lookup_reads_no_columns_but_those_that_are_wanted() {
-    let (database, table, schema) = columnar(false);
-    put_rows(&database, table, &schema, &(0..5000).collect::<Vec<i32>>(), true);
-    database.flush(None).expect("memory does not fail");
-    put_rows(&database, table, &schema, &[17], false);
-    let columns = CellColumns::new(&schema, [schema.find(None, "W").expect("it is there")]);
-    let qualifiers = |runs: Vec<CellRun>| -> Vec<Vec<u8>> {
-        let cells = runs.iter().flat_map(|run| run.cells.clone().map(|at| run.block.cell(at)));
-        cells.map(|cell| cell.qualifier.to_vec()).collect()
-    };
-    let (empty, v, w) = (&schema.empty_qualifier, &schema.columns[0].qualifier, &schema.columns[1].qualifier);
-    let snapshot = database.snapshot();
-    let found = snapshot.get_row_of(table, &key(4000), &columns).expect("memory does not fail");
-    assert_eq!(qualifiers(found), [empty.clone(), w.clone()]);
-    let found = snapshot.get_rows_of(table, &[key(16), key(17)], &columns).expect("memory does not fail");
-    // What a memtable has it gives as it is.
-    let found: Vec<_> = found.into_iter().map(qualifiers).collect();
-    assert_eq!(found, [vec![empty.clone(), w.clone()], vec![empty.clone(), v.clone(), w.clone()]]);
-    assert!(snapshot.get_row_of(table, &key(5000), &columns).expect("memory does not fail").is_empty());
-}
-
-#[test]
 fn a_condition_that_grows_ends_a_scan_amid_a_row_group() {
     let (database, table, schema) = columnar(false);
     let mut out = WriteBatch::new();
@@ -494,107 +475,4 @@ fn a_row_that_cannot_be_read_names_table_row_and_column() {
     let source = std::error::Error::source(&error).expect("it says more").to_string();
     assert!(source.starts_with("column W of row \\x80\\x00\\x00\\x02: "), "{source}");
     assert!(scan.next().is_none());
-}
-
-/// Predicates on the table of [`columnar`], and what they mean, row by row.
-mod predicates {
-    use std::ops::{Bound, RangeBounds};
-
-    use arrow::array::{AsArray, BooleanArray};
-    use arrow::compute::filter_record_batch;
-    use arrow::datatypes::{Decimal128Type, Int32Type};
-    use basalt_model::types::Decimal;
-
-    use super::*;
-
-    const K: ColumnRef = ColumnRef::Key(0);
-    const V: ColumnRef = ColumnRef::Column(0);
-    const W: ColumnRef = ColumnRef::Column(1);
-    const D: ColumnRef = ColumnRef::Column(2);
-
-    pub(super) fn any(random: &mut impl FnMut(u64) -> u64, depth: u32) -> Predicate {
-        if depth > 0 && random(3) > 0 {
-            let parts = (0..random(4)).map(|_| any(random, depth - 1)).collect();
-            return if random(2) == 0 { Predicate::All(parts) } else { Predicate::Any(parts) };
-        }
-        let column = [K, V, W, D][random(4) as usize];
-        if random(6) == 0 {
-            return Predicate::Null(column);
-        }
-        if random(5) == 0 {
-            let least = random(4000) as i64 - 2000;
-            let mut numbers = NumberSet::between(least, least + 2000);
-            (0..random(1000)).for_each(|_| numbers.insert(least + random(2001) as i64));
-            return Predicate::Among([K, W][random(2) as usize], Arc::new(numbers));
-        }
-        let ranges = (0..random(7)).map(|_| {
-            let mut end = |wide: bool| {
-                let operand = match column {
-                    V => Operand::Text(format!("text {}", random(55)).into_bytes()),
-                    D => Operand::Decimal(Decimal::new(random(99_999).into(), 3)),
-                    _ if wide => Operand::Integer(random(4000) as i64),
-                    _ => Operand::Integer(random(1000) as i64),
-                };
-                match random(3) {
-                    0 => Bound::Unbounded,
-                    1 => Bound::Included(operand),
-                    _ => Bound::Excluded(operand),
-                }
-            };
-            ValueRange { low: end(column == K), high: end(column == K) }
-        });
-        Predicate::Within(column, ranges.collect())
-    }
-
-    /// W and K of the rows of a batch of all columns in declared order that satisfy the predicate.
-    pub(super) fn filter(predicate: &Predicate, batch: &RecordBatch) -> RecordBatch {
-        let keep: BooleanArray =
-            (0..batch.num_rows()).map(|row| Some(holds(predicate, batch, row))).collect();
-        let narrow = batch.project(&[2, 0]).expect("the columns are there");
-        filter_record_batch(&narrow, &keep).expect("as many rows")
-    }
-
-    fn holds(predicate: &Predicate, batch: &RecordBatch, row: usize) -> bool {
-        match predicate {
-            Predicate::All(parts) => parts.iter().all(|part| holds(part, batch, row)),
-            Predicate::Any(parts) => parts.iter().any(|part| holds(part, batch, row)),
-            Predicate::Null(column) => batch.column(position(*column)).is_null(row),
-            Predicate::Among(column, numbers) => {
-                let array = batch.column(position(*column)).as_primitive::<Int32Type>();
-                !array.is_null(row) && numbers.has(array.value(row).into())
-            }
-            Predicate::Within(column, ranges) => {
-                let array = batch.column(position(*column));
-                !array.is_null(row) && ranges.iter().any(|range| inside(range, array, row))
-            }
-        }
-    }
-
-    fn position(column: ColumnRef) -> usize {
-        [K, V, W, D].iter().position(|known| *known == column).expect("one of four")
-    }
-
-    fn inside(range: &ValueRange, array: &dyn Array, row: usize) -> bool {
-        let thousandths = |operand: &Operand| match operand {
-            Operand::Integer(number) => i128::from(*number) * 1000,
-            Operand::Decimal(number) => number.unscaled,
-            _ => panic!("a number is expected"),
-        };
-        let of = |end: &Bound<Operand>| end.clone().map(|operand| thousandths(&operand));
-        if let Some(texts) = array.as_string_view_opt() {
-            let of = |end: &Bound<Operand>| {
-                end.clone().map(|operand| match operand {
-                    Operand::Text(text) => text,
-                    _ => panic!("a text is expected"),
-                })
-            };
-            let value = texts.value(row).as_bytes().to_vec();
-            return (of(&range.low), of(&range.high)).contains(&value);
-        }
-        let value = match array.as_primitive_opt::<Int32Type>() {
-            Some(ints) => i128::from(ints.value(row)) * 1000,
-            None => array.as_primitive::<Decimal128Type>().value(row) * 10,
-        };
-        (of(&range.low), of(&range.high)).contains(&value)
-    }
 }
