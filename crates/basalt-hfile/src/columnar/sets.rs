@@ -29,15 +29,8 @@ pub(super) struct IntSet {
 
 impl IntSet {
     /// The numbers of any ranges.
-    pub(super) fn new(mut all: Vec<(i64, i64)>) -> Self {
-        all.sort_unstable();
-        let mut ranges: Vec<(i64, i64)> = Vec::with_capacity(all.len());
-        for (low, high) in all {
-            match ranges.last_mut() {
-                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
-                _ => ranges.push((low, high)),
-            }
-        }
+    pub(super) fn new(all: Vec<(i64, i64)>) -> Self {
+        let ranges = apart(all, |high| high.saturating_add(1));
         let members = (ranges.len() > RANGES_TRIED_MAX).then(|| members_of(&ranges)).flatten();
         Self { ranges, members }
     }
@@ -109,6 +102,19 @@ fn members_of(ranges: &[(i64, i64)]) -> Option<NumberSet> {
     Some(members)
 }
 
+/// Inclusive ranges in ascending order, those that overlap or touch as one; `behind`: the next number.
+fn apart<T: Copy + Ord>(mut all: Vec<(T, T)>, behind: impl Fn(T) -> T) -> Vec<(T, T)> {
+    all.sort_unstable();
+    let mut ranges: Vec<(T, T)> = Vec::with_capacity(all.len());
+    for (low, high) in all {
+        match ranges.last_mut() {
+            Some(last) if low <= behind(last.1) => last.1 = last.1.max(high),
+            _ => ranges.push((low, high)),
+        }
+    }
+    ranges
+}
+
 fn overlapping(ranges: &[(i64, i64)], min: i64, max: i64) -> &[(i64, i64)] {
     let from = ranges.partition_point(|(_, high)| *high < min);
     let to = ranges.partition_point(|(low, _)| *low <= max);
@@ -129,14 +135,7 @@ impl DecimalSet {
     pub(super) fn new(scale: i8, mut all: Vec<(i128, i128)>) -> Self {
         let most = decimal::power_of_ten(decimal::DIGITS_MAX).expect("it has that power") - 1;
         all.retain(|(low, high)| low <= high && *low <= most && *high >= -most);
-        all.sort_unstable();
-        let mut ranges: Vec<(i128, i128)> = Vec::with_capacity(all.len());
-        for (low, high) in all {
-            match ranges.last_mut() {
-                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
-                _ => ranges.push((low, high)),
-            }
-        }
+        let ranges = apart(all, |high| high.saturating_add(1));
         let end = |digits: i128| {
             let mut bytes = Vec::new();
             let number = Decimal::new(digits, scale.into());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SYSTEM views of what needs time, flushes or compactions.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use basalt_sql::{Engine, EngineOptions};
 use basalt_store::{Database, OpenOptions};
@@ -49,12 +49,16 @@ async fn an_index_that_is_built_by_itself_is_seen() {
     let active =
         "select count(*) from information_schema.indexes where index_name = 'I' and state = 'ACTIVE'";
     let mut seen = vec![];
+    let give_up = Instant::now() + Duration::from_secs(60);
     while numbers(&session, active).await.expect("lists") != [1] {
         seen.extend(numbers(&session, building).await.expect("lists"));
+        assert!(Instant::now() < give_up, "the index is not built: {seen:?}");
     }
     assert!(!seen.is_empty() && seen.is_sorted() && seen.iter().all(|rows| *rows <= 1 << 17), "{seen:?}");
     // The thread ends a moment after the index is active.
-    while !numbers(&session, building).await.expect("lists").is_empty() {}
+    while !numbers(&session, building).await.expect("lists").is_empty() {
+        assert!(Instant::now() < give_up, "the build does not end");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -103,3 +103,17 @@ fn noise_between_minus_one_and_one_saves_its_exponents() {
     let bytes = split_bytes(&Split::choose(&values, 64).unwrap(), &values);
     assert!(bytes.len() < 1024 * 58 / 8, "{}", bytes.len());
 }
+
+#[test]
+fn hundredths_are_compared_by_their_integers() {
+    let cents = doubles(
+        (0..1024).map(|at| f64::from((at * 7919) % 5000 - 2000) / 100.0).chain([f64::NAN]).take(1024),
+    );
+    let alp = Alp::choose(&cents, false).expect("they were decimals");
+    let bytes = alp_bytes(alp, &cents);
+    let range = (sortable_64((-1.5f64).to_bits()) as i64, sortable_64(7.25f64.to_bits()) as i64);
+    let mask = alp.within(&mut Input::new(&bytes), cents.len(), &[range]).unwrap();
+    let mask = mask.expect("their integers are compared");
+    assert_eq!(mask, Mask::of_tests(cents.len(), |at| (range.0..=range.1).contains(&cents[at])));
+    assert!((1..cents.len()).contains(&mask.count()));
+}

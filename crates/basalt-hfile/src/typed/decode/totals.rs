@@ -390,7 +390,7 @@ impl RowDecoder {
 }
 
 impl Totals {
-    /// True if all columns of the row group in hand are stored as they are added up.
+    /// True if all columns of the row group in hand are stored as they are added up. Finds out, too, whether their numbers can be negative.
     fn fits(&mut self, columns: &[Column], block: &ColumnarBlock) -> bool {
         let is_as_wanted = |total: &mut Total, at| {
             total.is_positive = block.facts_of(at).extremes().is_some_and(|(least, _)| least >= 0);
