@@ -16,6 +16,7 @@
 //! source which stands alone for a stretch of keys passes whole blocks on.
 
 mod fronts;
+mod sorted_numbers;
 
 use std::ops::Range;
 use std::sync::Arc;

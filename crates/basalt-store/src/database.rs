@@ -38,6 +38,7 @@ use crate::snapshot::open_scans::OpenScans;
 use crate::version::{RegionVersion, TableVersion, Version};
 use upkeep::Upkeep;
 
+mod compacting;
 mod compaction;
 mod files;
 mod flush;

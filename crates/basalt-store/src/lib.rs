@@ -38,6 +38,6 @@ pub use index::{IndexChange, IndexKeeper, row_after};
 pub use manifest::{FileMeta, FilePart};
 pub use metrics::{CompactionStats, FileStats, Metrics, RegionStats, RunningStats, TableStats};
 pub use options::{Durability, OpenOptions, Recovery};
-pub use read::{FilterFault, Row, Rows, Step};
+pub use read::{FilterFault, Keep, Row, Rows, Step};
 pub use snapshot::{Lookups, ScanOptions, Snapshot};
 pub use table::{Action, CheckOutcome, Table};

@@ -176,7 +176,7 @@ pub use basalt_model::{
     TimeRange, WriteBatch,
 };
 pub use basalt_store::{
-    Action, CellRun, CheckOutcome, CompactionStats, Database, Error, FilterFault, Lookups, Metrics,
+    Action, CellRun, CheckOutcome, CompactionStats, Database, Error, FilterFault, Keep, Lookups, Metrics,
     OpenOptions, Recovery, RegionId, RegionStats, Row, Rows, RunningStats, ScanOptions, Snapshot, Step,
     Table, TableSnapshot,
 };

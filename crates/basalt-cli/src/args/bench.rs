@@ -140,6 +140,9 @@ pub(crate) struct BenchPointsArgs {
     /// Codec of the table, as in COMPRESSION.
     #[arg(long, value_name = "NAME", default_value = "NONE")]
     pub(crate) compression: String,
+    /// How often both are asked, in turn; medians count.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) rounds: u32,
     /// The program made of bench/rocksdb/points.cc, which is asked the same before.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) rocksdb: Option<PathBuf>,

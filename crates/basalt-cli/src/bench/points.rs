@@ -3,7 +3,8 @@
 //! asked for through the cell API as a program that embeds Basalt does it.
 //!
 //! `bench/rocksdb/points.cc` asks RocksDB the same, in the same order, and prints a line `question<TAB>figure<TAB>unit` for each; its
-//! program is run before, if it is named, and its figures stand beside.
+//! program is run before, if it is named, and its figures stand beside. Both are asked in turn for some rounds, each time of a new database: the
+//! medians count, and how far the rounds' ratios lie apart is said.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use basalt::cells::{
-    Database, Durability, FamilyDescriptor, Get, LATEST_TIMESTAMP, OpenOptions, Put, ScanOptions, Table,
-    TableDescriptor, TableName, WriteBatch,
+    Database, Durability, FamilyDescriptor, Get, Keep, LATEST_TIMESTAMP, OpenOptions, Put, ScanOptions,
+    Table, TableDescriptor, TableName, WriteBatch,
 };
 use serde_json::{Value, json};
 
@@ -29,32 +30,42 @@ const MULTI_GETS: u64 = 200;
 const SINGLE_PUTS: u64 = 50_000;
 const VALUE_BYTES: usize = 84;
 const THREADS: [u64; 2] = [1, 2];
+const SCANS: usize = 5;
 
 /// One answer.
+#[derive(Debug, Clone)]
 struct Figure {
     question: String,
     value: f64,
     unit: String,
 }
 
+/// What one program answered, by round.
+#[derive(Default)]
+struct Rounds(Vec<Vec<Figure>>);
+
 /// Runs the command.
 pub(crate) fn run(args: &BenchPointsArgs, shared: &Shared) -> Result<()> {
-    let peer = args.rocksdb.as_deref().map(|program| ask_peer(program, args)).transpose()?;
-    let figures = ask(args, shared)?;
-    let sheet = sheet(&figures, peer.as_deref());
+    let (mut ours, mut theirs) = (Rounds::default(), args.rocksdb.is_some().then(Rounds::default));
+    for _ in 0..args.rounds {
+        if let (Some(program), Some(theirs)) = (&args.rocksdb, &mut theirs) {
+            theirs.0.push(ask_peer(program, args)?);
+        }
+        ours.0.push(ask(args, shared)?);
+    }
+    let sheet = sheet(&ours, theirs.as_ref());
     sheet.print();
     if let Some(path) = &args.out {
         write_page(path, header(args) + &sheet.markdown(), &[])?;
     }
-    let json = |figures: &[Figure]| figures.iter().map(Figure::json).collect::<Vec<_>>();
     write_json(
         args.json.as_deref(),
         &json!({
             "rows": args.rows,
             "encoding": args.encoding,
             "compression": args.compression,
-            "basalt": json(&figures),
-            "rocksdb": peer.as_deref().map(json),
+            "basalt": ours.json(),
+            "rocksdb": theirs.as_ref().map(Rounds::json),
         }),
     )
 }
@@ -160,19 +171,29 @@ impl Answers<'_> {
         Ok(())
     }
 
+    /// Scans that leave nothing in the cache, which read files; one that fills it; and then of the cache.
     fn scans(&mut self) -> anyhow::Result<()> {
-        for question in ["scan of files", "scan of the cache"] {
-            let started = Instant::now();
-            let (count, sum) = self.scan()?;
-            ensure!(count == self.rows && sum > 0, "a scan found {count} of {} rows", self.rows);
-            self.report(question, self.rows as f64 / started.elapsed().as_secs_f64(), "rows/s");
+        for (question, keep, times) in [
+            ("scan of files", Keep::Nothing, SCANS),
+            ("scan into the cache", Keep::Decoded, 1),
+            ("scan of the cache", Keep::Decoded, SCANS),
+        ] {
+            let mut rates = Vec::with_capacity(times);
+            for _ in 0..times {
+                let started = Instant::now();
+                let (count, sum) = self.scan(keep)?;
+                ensure!(count == self.rows && sum > 0, "a scan found {count} of {} rows", self.rows);
+                rates.push(self.rows as f64 / started.elapsed().as_secs_f64());
+            }
+            self.report(question, median(rates), "rows/s");
         }
         Ok(())
     }
 
     /// How many cells there are, and a sum of bytes of each.
-    fn scan(&self) -> anyhow::Result<(u64, u64)> {
-        let mut scan = self.db.snapshot().scan(self.table.id(), &ScanOptions::default())?;
+    fn scan(&self, keep: Keep) -> anyhow::Result<(u64, u64)> {
+        let options = ScanOptions { keep, ..ScanOptions::default() };
+        let mut scan = self.db.snapshot().scan(self.table.id(), &options)?;
         let (mut count, mut sum) = (0, 0);
         while let Some(runs) = scan.next_runs()? {
             for run in runs {
@@ -291,38 +312,57 @@ impl Figure {
     }
 }
 
+impl Rounds {
+    /// What was answered to a question, by round; nothing if it was not asked.
+    fn of(&self, question: &str) -> Vec<f64> {
+        let asked = |round: &Vec<Figure>| {
+            round.iter().find(|figure| figure.question == question).map(|figure| figure.value)
+        };
+        self.0.iter().filter_map(asked).collect()
+    }
+
+    fn json(&self) -> Value {
+        Value::from_iter(self.0.iter().map(|round| Value::from_iter(round.iter().map(Figure::json))))
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 fn header(args: &BenchPointsArgs) -> String {
     format!(
         "# Single rows beside RocksDB\n\n\
-         Written by `basalt bench points --rows {} --encoding {} --compression {}` ({}): rows of 100 bytes under random keys.\n\n",
+         Written by `basalt bench points --rows {} --encoding {} --compression {} --rounds {}` ({}): rows of 100 bytes under random keys.\n\n",
         args.rows,
         args.encoding,
         args.compression,
+        args.rounds,
         machine::processors(),
     )
 }
 
-fn sheet(figures: &[Figure], peer: Option<&[Figure]>) -> Sheet<'static> {
-    let headings: &[&str] = match peer {
-        Some(_) => &["question", "Basalt", "RocksDB", "unit", "Basalt / RocksDB"],
+/// Medians of all rounds, and of the ratios of each.
+fn sheet(ours: &Rounds, theirs: Option<&Rounds>) -> Sheet<'static> {
+    let headings: &[&str] = match theirs {
+        Some(_) => &["question", "Basalt", "RocksDB", "unit", "Basalt / RocksDB", "by round"],
         None => &["question", "Basalt", "unit"],
     };
     let mut sheet = Sheet::new(headings, 1);
-    for figure in figures {
-        let ours = format!("{:.2}", figure.value);
-        let row = match peer {
-            None => vec![figure.question.clone(), ours, figure.unit.clone()],
-            Some(peer) => {
-                let theirs = peer.iter().find(|theirs| theirs.question == figure.question);
-                let (value, ratio) = match theirs {
-                    Some(theirs) => {
-                        (format!("{:.2}", theirs.value), format!("{:.2}", figure.value / theirs.value))
-                    }
-                    None => (String::new(), String::new()),
-                };
-                vec![figure.question.clone(), ours, value, figure.unit.clone(), ratio]
-            }
-        };
+    for figure in ours.0.first().into_iter().flatten() {
+        let our_own = ours.of(&figure.question);
+        let mut row = vec![figure.question.clone(), format!("{:.2}", median(our_own.clone()))];
+        if let Some(theirs) = theirs.map(|theirs| theirs.of(&figure.question)) {
+            let ratios: Vec<f64> = our_own.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
+            let (least, most) = ratios
+                .iter()
+                .fold((f64::INFINITY, 0f64), |(least, most), &ratio| (least.min(ratio), most.max(ratio)));
+            row.extend([format!("{:.2}", median(theirs)), figure.unit.clone()]);
+            row.extend([format!("{:.2}", median(ratios)), format!("{least:.2} to {most:.2}")]);
+        } else {
+            row.push(figure.unit.clone());
+        }
         sheet.row(row);
     }
     sheet
@@ -341,6 +381,15 @@ mod tests {
         );
         assert!(Figure::parse("get").is_err());
         assert!(Figure::parse("get\tfast\tus").is_err());
+    }
+
+    #[test]
+    fn the_median_of_the_rounds_counts() {
+        let round = |value| vec![Figure { question: "get".into(), value, unit: "us".into() }];
+        let rounds = Rounds(vec![round(3.0), round(1.0), round(2.0)]);
+        assert_eq!((median(rounds.of("get")), rounds.of("put").len()), (2.0, 0));
+        let sheet = sheet(&rounds, Some(&Rounds(vec![round(1.0), round(2.0), round(1.0)]))).markdown();
+        assert!(sheet.contains("| get | 2.00 | 1.00 | us | 2.00 | 0.50 to 3.00 |"), "{sheet}");
     }
 
     #[test]

@@ -3,18 +3,19 @@
 //!
 //! A binary search over row keys touches three places of memory a step: the row's first cell, its slot, its key. For a block of 500 rows
 //! that are two dozen misses of the processor's caches, most of the time of a lookup. From the second search on a block has the
-//! *front* of each row in one array: the eight bytes behind what all rows have in common, as a number that sorts as they do.
+//! *front* of each row, which is found with three or four misses: the eight bytes behind what all rows have in common, as a number that sorts as they do.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::CellBlock;
+use super::sorted_numbers::SortedNumbers;
 
 /// Blocks of fewer rows are searched without fronts.
 const ROWS_MIN: usize = 16;
-/// Bytes of memory that a row's front takes.
-pub(super) const FRONT_BYTES: usize = size_of::<u64>();
+/// Bytes of memory that a row's front takes, with its share of what stands above it.
+pub(super) const FRONT_BYTES: usize = size_of::<u64>() + 1;
 
 /// The fronts of a block's rows, once it was searched twice.
 #[derive(Debug, Default)]
@@ -35,7 +36,7 @@ impl Clone for RowFronts {
 pub(crate) struct Fronts {
     /// What all rows begin with.
     common: Box<[u8]>,
-    fronts: Box<[u64]>,
+    fronts: SortedNumbers,
 }
 
 /// The first eight bytes as a number, zeros behind fewer.
@@ -62,7 +63,8 @@ impl Fronts {
         let (first, last) = (rows().next().unwrap_or_default(), rows().next_back().unwrap_or_default());
         // Rows between two that begin alike begin so, too.
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        Self { common: first[..common].into(), fronts: rows().map(|row| front(&row[common..])).collect() }
+        let fronts: Vec<u64> = rows().map(|row| front(&row[common..])).collect();
+        Self { common: first[..common].into(), fronts: SortedNumbers::new(&fronts) }
     }
 
     /// The numbers of the rows whose front is that of `row`; those before are below it, those behind above.
@@ -73,8 +75,8 @@ impl Fronts {
             return end..end;
         }
         let wanted = front(rest);
-        let from = self.fronts.partition_point(|&front| front < wanted);
-        let alike = self.fronts[from..].iter().take_while(|&&front| front == wanted).count();
+        let from = self.fronts.below(wanted);
+        let alike = (from..).take_while(|&at| self.fronts.get(at) == Some(wanted)).count();
         from..from + alike
     }
 }

@@ -4,12 +4,12 @@
 //!
 //! Only a comparison tells what a compaction costs the readers of this machine: with cores and disk to spare nothing, else a multiple. So some
 //! lookups are measured, in both phases, and every few phases the share of rest is moved: up while the difference is noticeable, else down to a
-//! rest that is just long enough to compare. Without lookups there is no rest, nor while compactions are behind: then readers gain more from a
+//! rest that is just long enough to compare. Compactions that run at the same time rest together. Without lookups there is no rest, nor while compactions are behind: then readers gain more from a
 //! compaction that ends.
 
 use std::cell::Cell;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::env::Clock;
@@ -31,20 +31,15 @@ const REST_LEAST: u32 = 60;
 /// The longest.
 const REST_MOST: u32 = 3_000;
 
-/// Whether lookups are measured, and as what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Phase {
-    /// No compaction asks.
-    Unasked,
-    Working,
-    Resting,
-}
-
-/// Times of lookups while a compaction works and while it rests, and what it made of them.
+/// Times of lookups while compactions work and while all of them rest, and what they made of them.
 #[derive(Debug, Default)]
 pub(crate) struct LookupTimes {
-    phase: AtomicU8,
+    /// Compactions that give way; without any nothing is measured.
+    polite: AtomicU32,
+    /// Those of them that do not rest.
+    at_work: AtomicU32,
+    /// When the rest ends that one of them began and the others join, in nanoseconds of the clock.
+    rest_end: AtomicU64,
     working: Sum,
     resting: Sum,
     /// Rest in thousandths of work; outlives the compaction, for many are over before they could compare.
@@ -78,19 +73,15 @@ impl LookupTimes {
     /// Does a lookup, and measures it if it is its turn.
     #[inline]
     pub(crate) fn measure<T>(&self, clock: &dyn Clock, lookup: impl FnOnce() -> T) -> T {
-        let phase = self.phase.load(Relaxed);
-        if phase == Phase::Unasked as u8 || LOOKUP.replace((LOOKUP.get() + 1) % SAMPLE) != 0 {
+        if self.polite.load(Relaxed) == 0 || LOOKUP.replace((LOOKUP.get() + 1) % SAMPLE) != 0 {
             return lookup();
         }
+        let at_work = self.at_work.load(Relaxed) > 0;
         let started = clock.monotonic();
         let found = lookup();
-        let sum = if phase == Phase::Working as u8 { &self.working } else { &self.resting };
+        let sum = if at_work { &self.working } else { &self.resting };
         sum.add(clock.monotonic().saturating_sub(started));
         found
-    }
-
-    fn enter(&self, phase: Phase) {
-        self.phase.store(phase as u8, Relaxed);
     }
 
     /// Compares the phases and moves the share of rest.
@@ -122,33 +113,47 @@ pub(crate) struct Courtesy<'a> {
 impl<'a> Courtesy<'a> {
     /// A compaction that begins to work.
     pub(crate) fn new(lookups: &'a LookupTimes, clock: &'a dyn Clock, behind: &'a dyn Fn() -> bool) -> Self {
-        lookups.enter(Phase::Working);
+        lookups.polite.fetch_add(1, Relaxed);
+        lookups.at_work.fetch_add(1, Relaxed);
         Self { lookups, clock, behind, working_since: clock.monotonic(), phases: 0 }
     }
 
-    /// Rests if it is time to. To be called every few milliseconds of work.
+    /// Rests if it is time to, or if another one does. To be called every few milliseconds of work.
     pub(crate) fn give_way(&mut self) {
-        let worked = self.clock.monotonic().saturating_sub(self.working_since);
+        let now = self.clock.monotonic();
+        let worked = now.saturating_sub(self.working_since);
+        let others = Duration::from_nanos(self.lookups.rest_end.load(Relaxed)).saturating_sub(now);
+        if !others.is_zero() && !(self.behind)() {
+            return self.rest(others);
+        }
         if worked < WORK {
             return;
         }
-        let rest = worked * self.lookups.rest.load(Relaxed) / 1_000;
-        if !rest.is_zero() && !(self.behind)() {
-            self.lookups.enter(Phase::Resting);
-            self.clock.sleep(rest.min(REST_MAX));
-            self.lookups.enter(Phase::Working);
+        let rest = (worked * self.lookups.rest.load(Relaxed) / 1_000).min(REST_MAX);
+        if rest.is_zero() || (self.behind)() {
+            self.working_since = now;
+        } else {
+            self.lookups.rest_end.store((now + rest).as_nanos() as u64, Relaxed);
+            self.rest(rest);
         }
-        self.working_since = self.clock.monotonic();
         self.phases += 1;
         if self.phases.is_multiple_of(PHASES) {
             self.lookups.compare();
         }
     }
+
+    fn rest(&mut self, rest: Duration) {
+        self.lookups.at_work.fetch_sub(1, Relaxed);
+        self.clock.sleep(rest);
+        self.lookups.at_work.fetch_add(1, Relaxed);
+        self.working_since = self.clock.monotonic();
+    }
 }
 
 impl Drop for Courtesy<'_> {
     fn drop(&mut self) {
-        self.lookups.enter(Phase::Unasked);
+        self.lookups.at_work.fetch_sub(1, Relaxed);
+        self.lookups.polite.fetch_sub(1, Relaxed);
     }
 }
 

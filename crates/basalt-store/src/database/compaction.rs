@@ -122,7 +122,14 @@ impl Shared {
         wish: Wish,
     ) -> Result<()> {
         loop {
-            let _one_at_a_time = self.upkeep.compacting.lock();
+            let claim = match wish {
+                Wish::Asked => self.upkeep.compacting.claim(region, family),
+                // Whoever compacts it looks at it again afterwards.
+                Wish::Upkeep => match self.upkeep.compacting.try_claim(region, family) {
+                    Some(claim) => claim,
+                    None => return Ok(()),
+                },
+            };
             if self.is_closed() {
                 return Err(Error::Closed);
             }
@@ -132,7 +139,7 @@ impl Shared {
             let picked =
                 if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
             let Some(pick) = picked else { return Ok(()) };
-            let done = self.run_compaction(&place, rules, &pick, wish)?;
+            let done = self.run_compaction(&place, rules, &pick, (wish, claim.control()))?;
             if major || !done {
                 return Ok(());
             }
@@ -161,7 +168,13 @@ impl Shared {
     }
 
     /// False if there was nothing that could be done now.
-    fn run_compaction(&self, place: &FamilyPlace, rules: Rules, pick: &Pick, wish: Wish) -> Result<bool> {
+    fn run_compaction(
+        &self,
+        place: &FamilyPlace,
+        rules: Rules,
+        pick: &Pick,
+        (wish, control): (Wish, &Control),
+    ) -> Result<bool> {
         let started_ms = self.env.now_ms();
         let chosen = |file: &&Arc<StoreFile>| pick.inputs.contains(&file.meta().id);
         let inputs: Vec<Arc<StoreFile>> = place.files().iter().filter(chosen).cloned().collect();
@@ -190,8 +203,6 @@ impl Shared {
             file_bytes_max: FILE_BYTES_MAX,
             inputs,
         };
-        let control = Arc::new(Control::default());
-        self.upkeep.begin_compaction(&control);
         let behind = || self.upkeep.pace.is_behind();
         let courtesy =
             (wish == Wish::Upkeep).then(|| Courtesy::new(&self.lookups, &*self.env.clock, &behind));
@@ -201,7 +212,7 @@ impl Shared {
         let family = ((place.region.table, place.region.id), &*place.family.name);
         let sizes = (bytes_read, started_ms);
         let _under_way = self.upkeep.running.compaction(family, pick.reason.name(), sizes, &access.counters);
-        let outputs = compact::run(&spec, &access, &control, courtesy)?;
+        let outputs = compact::run(&spec, &access, control, courtesy)?;
         let mut stats = CompactionStats {
             table: place.region.table,
             region: place.region.id,
@@ -236,7 +247,7 @@ impl Shared {
         let is_input = |meta: &FileMeta| inputs.iter().any(|input| input.meta().id == meta.id);
         let here = current.files().iter().filter(|file| is_input(file.meta())).count();
         if here != inputs.len() {
-            // Compactions run one at a time, so the family was dropped and came back empty.
+            // Nobody else compacts the family, so it was dropped and came back empty.
             return Ok(false);
         }
         outputs.iter_mut().for_each(FinishedFile::keep);

@@ -4,12 +4,15 @@
 //! Writers are slowed down as [`pacing`](super::pacing) says; where the memory for unflushed writes ends they wait for a flush, at most
 //! [`OpenOptions::stall_ms_max`](crate::OpenOptions::stall_ms_max); then they get an error.
 //!
+//! Compactions run on some threads, each of a family of its own ([`compacting`](super::compacting)).
+//!
 //! Every [`TICK`] the clock is looked at: memtables with old writes are flushed, files past their TTL or their family's
 //! major-compaction period are compacted, indexes and filters counted.
 //!
 //! A flush or compaction that fails is tried again after a pause. Nothing is lost by waiting: the log has it.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,28 +21,32 @@ use basalt_model::TableId;
 use parking_lot::{Condvar, Mutex};
 
 use super::Shared;
+use super::compacting::Compacting;
 use super::compaction::Wish;
 use super::pacing::Pace;
 use super::running::Running;
-use crate::compact::Control;
 use crate::env::Task;
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::memtable::Memtable;
+use crate::options::OpenOptions;
 use crate::version::RegionVersion;
 
 /// How often the clock is looked at.
 const TICK: Duration = Duration::from_millis(250);
 /// Pause after a failed flush or compaction.
 const RETRY_MS: u64 = 1_000;
+/// Threads that compact, at most.
+const COMPACTORS_MAX: usize = 8;
+/// Memory of a database for each of them, in bytes: what one writes with is up to a fifth of that.
+const COMPACTOR_MEMORY: u64 = 512 << 20;
 
 /// State of the background threads.
 #[derive(Default)]
 pub(super) struct Upkeep {
     /// Held during a flush: one at a time.
     pub(super) flushing: Mutex<()>,
-    /// Held during a compaction: one at a time.
-    pub(super) compacting: Mutex<()>,
+    pub(super) compacting: Compacting,
     state: Mutex<State>,
     /// Something to do, or time to stop.
     wake: Condvar,
@@ -51,7 +58,6 @@ pub(super) struct Upkeep {
     read_still_bytes: AtomicU64,
     pub(super) pace: Pace,
     tasks: Mutex<Vec<Box<dyn Task>>>,
-    compaction: Mutex<Option<Arc<Control>>>,
     pub(super) running: Running,
     /// No compactions are begun that nobody asked for.
     compactions_off: AtomicBool,
@@ -61,7 +67,8 @@ pub(super) struct Upkeep {
 struct State {
     stopping: bool,
     flush_wanted: bool,
-    compaction_wanted: bool,
+    /// How often compactions were asked for; each thread that makes them looks for some when it is more than it knew.
+    compactions_wanted: u64,
     /// Why the last flush failed, until one succeeds.
     flush_error: Option<Error>,
 }
@@ -85,14 +92,14 @@ impl Upkeep {
     pub(super) fn flush_done(&self) {
         let mut state = self.state.lock();
         state.flush_error = None;
-        state.compaction_wanted = true;
+        state.compactions_wanted += 1;
         self.flushed.notify_all();
         self.wake.notify_all();
     }
 
     /// Asks for compactions to be looked for.
     pub(super) fn want_compaction(&self) {
-        self.state.lock().compaction_wanted = true;
+        self.state.lock().compactions_wanted += 1;
         self.wake.notify_all();
     }
 
@@ -116,20 +123,10 @@ impl Upkeep {
         }
     }
 
-    /// Takes note of the compaction that runs, so that closing does not wait for its end.
-    pub(super) fn begin_compaction(&self, control: &Arc<Control>) {
-        *self.compaction.lock() = Some(Arc::clone(control));
-        if self.state.lock().stopping {
-            control.cancel();
-        }
-    }
-
     /// Ends the threads and waits for them.
     pub(super) fn stop(&self) {
         self.state.lock().stopping = true;
-        if let Some(control) = &*self.compaction.lock() {
-            control.cancel();
-        }
+        self.compacting.stop();
         self.wake.notify_all();
         self.flushed.notify_all();
         let tasks = std::mem::take(&mut *self.tasks.lock());
@@ -142,11 +139,16 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
     if !shared.options.background || shared.options.read_only {
         return Ok(());
     }
-    for (name, body) in [
+    let loops = [
         ("basalt-flush", flush_loop as fn(&Shared)),
-        ("basalt-compact", compaction_loop as fn(&Shared)),
+        ("basalt-compact", tending_loop as fn(&Shared)),
         ("basalt-log", log_loop as fn(&Shared)),
-    ] {
+    ];
+    let more = std::iter::repeat_n(
+        ("basalt-compact", compaction_loop as fn(&Shared)),
+        compactors(&shared.options) - 1,
+    );
+    for (name, body) in loops.into_iter().chain(more) {
         let own = Arc::clone(shared);
         let task = shared.env.spawner.spawn(name, Box::new(move || body(&own)));
         match task {
@@ -158,6 +160,14 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Threads that compact: on a quarter of the cores, but two at least, so that a large compaction does not hold up small ones; fewer where
+/// memory for what they write is short.
+fn compactors(options: &OpenOptions) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let fitting = usize::try_from(options.memory_bytes / COMPACTOR_MEMORY).unwrap_or(usize::MAX);
+    (cores / 4).clamp(2, COMPACTORS_MAX).min(fitting).max(1)
 }
 
 fn flush_loop(shared: &Shared) {
@@ -190,20 +200,33 @@ fn flush_loop(shared: &Shared) {
     }
 }
 
+/// Compacts, splits, and looks at the clock.
+fn tending_loop(shared: &Shared) {
+    compact_when_wanted(shared, |wanted| shared.tend_files(wanted));
+}
+
+/// Helps with compactions.
 fn compaction_loop(shared: &Shared) {
+    compact_when_wanted(shared, |wanted| if wanted { shared.compact_as_ruled() } else { Ok(()) });
+}
+
+/// Calls `compact` whenever compactions are wanted, with true, and at every tick.
+fn compact_when_wanted(shared: &Shared, compact: impl Fn(bool) -> Result<()>) {
     let upkeep = &shared.upkeep;
+    let mut known = 0;
     loop {
         let wanted = {
             let mut state = upkeep.state.lock();
-            if !state.stopping && !state.compaction_wanted {
+            if !state.stopping && state.compactions_wanted == known {
                 upkeep.wake.wait_for(&mut state, TICK);
             }
             if state.stopping {
                 return;
             }
-            std::mem::take(&mut state.compaction_wanted)
+            let asked = std::mem::replace(&mut known, state.compactions_wanted) != state.compactions_wanted;
+            upkeep.compacting.take_look_again() || asked
         };
-        if shared.tend_files(wanted).is_err() {
+        if compact(wanted).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
             if upkeep.pause(RETRY_MS) {
                 return;
@@ -241,13 +264,16 @@ impl Upkeep {
 impl Shared {
     /// Compacts and splits what the rules call for, if it is `wanted` to look at all, and compacts what is due by the clock.
     fn tend_files(&self, wanted: bool) -> Result<()> {
-        if wanted && self.upkeep.compacts() {
-            self.compact_regions(None, false, Wish::Upkeep)?;
-        }
         if wanted {
+            self.compact_as_ruled()?;
             self.split_large()?;
         }
         if self.upkeep.compacts() { self.compact_due() } else { Ok(()) }
+    }
+
+    /// Compacts what the rules call for and nobody compacts yet.
+    fn compact_as_ruled(&self) -> Result<()> {
+        if self.upkeep.compacts() { self.compact_regions(None, false, Wish::Upkeep) } else { Ok(()) }
     }
 
     /// Tells the cache what indexes and filters take of its memory.

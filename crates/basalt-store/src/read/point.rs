@@ -97,6 +97,13 @@ impl<'a> Ahead<'a> {
         slot(self.rows.start).map_or(0, |slot| slot.seq.0 ^ u64::from(slot.key))
     }
 
+    /// The fourth step: loads what the row is compared with, and its first value.
+    pub(crate) fn touch_bytes(&self) -> u8 {
+        let slot = self.block.row_starts.get(self.rows.start).map(|&start| &self.block.slots[start as usize]);
+        let byte = |bytes: &[u8], at: u32| bytes.get(at as usize).copied().unwrap_or_default();
+        slot.map_or(0, |slot| byte(&self.block.keys, slot.key) ^ byte(&self.block.values, slot.value))
+    }
+
     /// The last step.
     fn found(&self) -> Found {
         let at = self.block.lower_bound_among(self.rows.clone(), self.row);

@@ -270,6 +270,7 @@ impl<'a> Lookups<'a> {
             }
             ahead.iter_mut().flatten().for_each(point::Ahead::narrow);
             black_box(ahead.iter().flatten().fold(0, |sum, ahead| sum ^ ahead.touch()));
+            black_box(ahead.iter().flatten().fold(0, |sum, ahead| sum ^ ahead.touch_bytes()));
             for (&at, ahead) in group.iter().zip(&ahead) {
                 let known = ahead.as_ref().map_or(Known::Trail(&mut self.trail), Known::Ahead);
                 let get = (gets[at].row(), &gets[at].options);

@@ -4,9 +4,10 @@ use crate::env::hand::Hand;
 
 /// Lookups as readers do them, one after the other for 10 ms: so many microseconds each while a compaction works, and while it rests.
 fn look_up(times: &LookupTimes, clock: &Hand, working: u64, resting: u64) {
-    for phase in [Phase::Working, Phase::Resting] {
-        times.enter(phase);
-        let took = Duration::from_micros(if phase == Phase::Working { working } else { resting });
+    times.polite.store(1, Relaxed);
+    for (at_work, took) in [(1, working), (0, resting)] {
+        times.at_work.store(at_work, Relaxed);
+        let took = Duration::from_micros(took);
         let until = clock.monotonic() + Duration::from_millis(10);
         while clock.monotonic() < until {
             times.measure(clock, || clock.sleep(took));
@@ -60,6 +61,27 @@ fn work_and_rest_are_in_proportion_and_debt_comes_first() {
         courtesy.give_way();
         assert_eq!(clock.monotonic(), WORK + rested);
     }
+}
+
+#[test]
+fn compactions_rest_together() {
+    let (times, clock) = (LookupTimes::default(), Hand::default());
+    times.rest.store(1_000, Relaxed);
+    let not_behind = || false;
+    let mut first = Courtesy::new(&times, &clock, &not_behind);
+    clock.sleep(WORK / 2);
+    let mut second = Courtesy::new(&times, &clock, &not_behind);
+    assert_eq!(times.at_work.load(Relaxed), 2);
+    // The first one begins a rest; the second, half a rest later, joins it although it has not worked as long.
+    clock.sleep(WORK / 2);
+    times.rest_end.store((clock.monotonic() + WORK).as_nanos() as u64, Relaxed);
+    clock.sleep(WORK / 2);
+    second.give_way();
+    assert_eq!(clock.monotonic(), WORK * 2);
+    first.give_way();
+    assert_eq!(clock.monotonic(), WORK * 4, "it has worked for two and rests as long");
+    drop((first, second));
+    assert_eq!((times.at_work.load(Relaxed), times.polite.load(Relaxed)), (0, 0));
 }
 
 #[test]
