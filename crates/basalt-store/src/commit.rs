@@ -15,7 +15,9 @@
 //! A batch that changes a row several times takes several numbers, one per repetition, so that the order of
 //! its changes is the order of numbers too; the numbers follow from the batch alone, so replay finds the same.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+mod group;
+
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -23,8 +25,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use basalt_model::{FrozenBatch, RowMutation, Seq, TableId, WriteBatch};
 use bytes::Bytes;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 
+use self::group::{Groups, Led};
 use crate::env::{Env, SyncKind};
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
@@ -75,20 +78,10 @@ pub(crate) struct Sequencer {
     pending: VecDeque<Pending>,
 }
 
-#[derive(Debug, Default)]
-struct Group {
-    leading: bool,
-    /// Every commit up to this one is durable or failed.
-    resolved: u64,
-    /// Errors that their writers have not fetched yet, by last number.
-    failures: BTreeMap<u64, Error>,
-}
-
 /// See the module.
 pub(crate) struct CommitLine {
     sequencer: Mutex<Sequencer>,
-    group: Mutex<Group>,
-    group_done: Condvar,
+    groups: Groups,
     log: Mutex<LogWriter>,
     log_id: u64,
     log_bytes: Arc<AtomicU64>,
@@ -104,8 +97,7 @@ impl CommitLine {
         let last_seq = last_seq.0;
         Self {
             sequencer: Mutex::new(Sequencer { last_seq, last_timestamp, pending: VecDeque::new() }),
-            group: Mutex::new(Group { resolved: last_seq, ..Group::default() }),
-            group_done: Condvar::new(),
+            groups: Groups::new(last_seq),
             log_bytes: log.size_gauge(),
             log: Mutex::new(log),
             log_id,
@@ -123,7 +115,7 @@ impl CommitLine {
         let seq = seq.0.max(sequencer.last_seq);
         sequencer.last_seq = seq;
         sequencer.last_timestamp = sequencer.last_timestamp.max(timestamp);
-        self.group.lock().resolved = seq;
+        self.groups.set_resolved(seq);
         self.visible_timestamp.fetch_max(timestamp, Ordering::AcqRel);
         self.visible.store(seq, Ordering::Release);
         self.unflushed_bytes.fetch_add(added, Ordering::Relaxed);
@@ -245,8 +237,7 @@ impl CommitLine {
 
     /// Steps 2 to 4 for the batch whose last number is `ticket`.
     pub(crate) fn wait(&self, ticket: Seq) -> Result<()> {
-        self.wait_resolved(ticket);
-        self.group.lock().failures.remove(&ticket.0).map_or(Ok(()), Err)
+        self.groups.wait(ticket.0, || self.lead())
     }
 
     /// How often commits were undone; only for comparison.
@@ -266,7 +257,7 @@ impl CommitLine {
         loop {
             let sequencer = self.sequencer.lock();
             let last = Seq(sequencer.last_seq);
-            if self.group.lock().resolved >= last.0 {
+            if self.groups.resolved() >= last.0 {
                 return sequencer;
             }
             drop(sequencer);
@@ -276,25 +267,11 @@ impl CommitLine {
 
     /// Waits until every commit up to `seq` is durable or failed.
     pub(crate) fn wait_resolved(&self, seq: Seq) {
-        let mut group = self.group.lock();
-        while group.resolved < seq.0 {
-            if group.leading {
-                self.group_done.wait(&mut group);
-                continue;
-            }
-            group.leading = true;
-            drop(group);
-            let (resolved, failures) = self.lead();
-            group = self.group.lock();
-            group.leading = false;
-            group.resolved = group.resolved.max(resolved.0);
-            group.failures.extend(failures);
-            self.group_done.notify_all();
-        }
+        self.groups.wait_resolved(seq.0, || self.lead());
     }
 
     /// Commits one group; returns the last number that is resolved now, and who failed.
-    fn lead(&self) -> (Seq, Vec<(u64, Error)>) {
+    fn lead(&self) -> Led {
         let group = self.sequencer.lock().take_group();
         let last = group.last().expect("a writer waits, so its batch is pending").seq_last;
         // Whoever leads writes for others too: a panic on the way must not leave them waiting.
@@ -348,7 +325,7 @@ impl CommitLine {
     }
 
     /// Step 4.
-    fn undo(&self, group: Vec<Pending>, error: &Error) -> (Seq, Vec<(u64, Error)>) {
+    fn undo(&self, group: Vec<Pending>, error: &Error) -> Led {
         let mut sequencer = self.sequencer.lock();
         self.undone.fetch_add(1, Ordering::AcqRel);
         let behind = sequencer.pending.drain(..);
@@ -424,8 +401,7 @@ impl CommitLine {
     /// no older timestamp.
     pub(crate) fn publish(&self, sequencer: &mut Sequencer, seq: Seq, timestamp: i64) {
         assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
-        let mut group = self.group.lock();
-        group.resolved = seq.0;
+        self.groups.set_resolved(seq.0);
         sequencer.last_timestamp = sequencer.last_timestamp.max(timestamp);
         self.visible_timestamp.fetch_max(timestamp, Ordering::AcqRel);
         self.visible.store(seq.0, Ordering::Release);
@@ -434,7 +410,7 @@ impl CommitLine {
     /// Gives up numbers taken with [`Sequencer::take_seqs`]; they are not used again.
     pub(crate) fn abandon(&self, sequencer: &Sequencer, seq: Seq) {
         assert!(sequencer.pending.is_empty() && sequencer.last_seq == seq.0, "the line was drained");
-        self.group.lock().resolved = seq.0;
+        self.groups.set_resolved(seq.0);
     }
 }
 

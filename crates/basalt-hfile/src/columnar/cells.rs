@@ -4,6 +4,8 @@
 //! A *part* is the rows of one vector. Its columns are decoded one after the other, then its cells are put in
 //! order, row by row.
 
+mod alike;
+
 use std::ops::Range;
 
 use basalt_model::{CellRef, CellType, Seq};
@@ -317,6 +319,13 @@ impl CellsBuilder {
         let cells = (count * columns.len()).min(CELLS_EXPECTED_MAX);
         self.slots.reserve(cells);
         self.row_starts.reserve(count);
+        if is_all
+            && self
+                .add_alike(block, &rows, &mut columns, row_stamps.as_ref())
+                .map_err(|damage| block.source.corrupt(damage))?
+        {
+            return Ok(());
+        }
         for (number, range) in wanted.into_iter().enumerate() {
             columns.iter_mut().for_each(|column| column.next = column.firsts[number]);
             for index in range {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Row keys of one vector, put together one at a time: a search builds ten of a thousand.
 
+mod width;
+
 use std::cmp::Ordering;
 
 use super::block::ColumnarBlock;

@@ -150,6 +150,18 @@ impl Strings {
         (at == bytes.len()).then_some(Self { bytes, spans })
     }
 
+    /// Strings of one width, back to back.
+    ///
+    /// # Panics
+    ///
+    /// If the bytes are not as many as that.
+    pub(super) fn of_width(bytes: Bytes, width: usize, count: usize) -> Self {
+        assert_eq!(bytes.len(), width * count, "strings of one width");
+        let (width, _) = (width as u32, u32::try_from(bytes.len()).expect("strings of less than 4 GiB"));
+        let spans = (0..count as u32).map(|at| Span { start: at * width, len: width }).collect();
+        Self { bytes, spans }
+    }
+
     /// These strings, for tests.
     #[cfg(test)]
     pub(crate) fn of(strings: &[String]) -> Self {

@@ -74,13 +74,32 @@ impl Digits {
         if let Some(number) = numbers.iter().find(|number| **number >= end) {
             return Err(Damage::new(0, format!("{number} where a number of {} digits must be", self.digits)));
         }
-        let mut plain = Vec::with_capacity(total);
-        for number in numbers {
+        let plain = if len == 8 { self.words(&numbers) } else { self.written(&numbers, len) };
+        Ok(Strings::of_width(plain.into(), len, count))
+    }
+
+    /// Strings of eight bytes, each made as one number of its bytes.
+    fn words(&self, numbers: &[u64]) -> Vec<u8> {
+        let mut front = [0; 8];
+        front[..self.front.len()].copy_from_slice(&self.front);
+        let front = u64::from_le_bytes(front);
+        // The digits are the last bytes, which are the highest of the number; those before are zeros and make way for the front.
+        let digits = u64::MAX << (8 * self.front.len());
+        let word = |&number: &u64| front | u64::from_le_bytes(eight_digits(number as u32)) & digits;
+        let mut plain = vec![0; 8 * numbers.len()];
+        for (out, number) in plain.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+            *out = word(number).to_le_bytes();
+        }
+        plain
+    }
+
+    fn written(&self, numbers: &[u64], len: usize) -> Vec<u8> {
+        let mut plain = Vec::with_capacity(len * numbers.len());
+        for &number in numbers {
             plain.extend_from_slice(&self.front);
             plain.extend_from_slice(&written(number)[WRITTEN - self.digits..]);
         }
-        let strings = Strings::back_to_back(plain.into(), 0, &vec![len; count]);
-        Ok(strings.expect("as many bytes as the strings have"))
+        plain
     }
 }
 

@@ -101,8 +101,7 @@ impl Pattern {
             });
             from += piece.len();
         }
-        let strings = Strings::back_to_back(plain.into(), 0, &vec![width; count]);
-        Ok(strings.expect("as many bytes as the strings have"))
+        Ok(Strings::of_width(plain.into(), width, count))
     }
 }
 
