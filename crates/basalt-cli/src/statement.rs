@@ -348,8 +348,9 @@ pub(crate) fn failure(error: SqlError, whole: &str, offset: usize) -> Failure {
     if let Some(name) = error.suggestion() {
         message.push_str(&format!("; did you mean {name}?"));
     }
-    if let Some(code) = error.code() {
-        message.push_str(&format!(" [{}, {}]", code.number, code.sqlstate));
+    match error.code() {
+        Some(code) => message.push_str(&format!(" [{}, {}]", code.number, code.sqlstate)),
+        None => message.push_str(&format!(" [{}]", error.sqlstate())),
     }
     let kind = error.kind();
     let source = std::error::Error::source(&error).map(|source| source.to_string());

@@ -17,7 +17,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::planner::{ExprPlanner, RelationPlanner};
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::analyzer::resolve_grouping_function::ResolveGroupingFunction;
@@ -33,6 +33,7 @@ use crate::functions::{
     PaddedKeys, PhoenixNumbers, RoundedProducts, WideArithmetic, WideCasts,
 };
 use crate::index::{self, Builders};
+use crate::lanes::Lanes;
 use crate::memory::SpillReservePool;
 use crate::plan::{ListedSubqueries, ListsOfExists, SingleRows, UnknownInLists, UnknownMembership};
 use crate::repeated::Repeated;
@@ -44,7 +45,7 @@ use crate::session::Session;
 /// How an engine uses the machine.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// Partitions of a query, as a rule one per core. More use more memory.
+    /// Partitions of a query, and threads of each lane, see [`crate::lanes`]; as a rule one per core. More use more memory.
     pub threads: usize,
     /// Bytes that sorts, aggregates and joins of all sessions may hold together; beyond it they spill to disk.
     pub memory_bytes: u64,
@@ -101,6 +102,7 @@ struct Shared {
     /// Held while a definition is read, changed and written.
     definitions: Mutex<()>,
     running: Arc<Running>,
+    lanes: Lanes,
     user_files: bool,
     index_part_rows: u64,
     env: Env,
@@ -170,6 +172,7 @@ impl Engine {
             builders: Builders::default(),
             definitions: Mutex::default(),
             running: Arc::new(Running::new(Arc::clone(&env.clock), options.slow_query)),
+            lanes: Lanes::new(options.threads),
             user_files,
             index_part_rows: options.index_part_rows,
             env,
@@ -203,8 +206,23 @@ impl Engine {
         &self.shared.repeated
     }
 
+    /// Runs a plan, beside those of other statements.
+    pub(crate) fn run_plan(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        state: &SessionState,
+    ) -> PlanResult<SendableRecordBatchStream> {
+        self.shared.lanes.run(plan, Self::task_context(state))
+    }
+
+    /// How many tasks the plans of all statements have that run. Those of a statement that was dropped or cancelled end by themselves; when they have,
+    /// its memory and its snapshot are free.
+    pub fn running_tasks(&self) -> usize {
+        self.shared.lanes.tasks()
+    }
+
     /// What a plan runs in. Functions are looked up by name where plans are made, not where they run.
-    pub(crate) fn task_context(state: &SessionState) -> Arc<TaskContext> {
+    fn task_context(state: &SessionState) -> Arc<TaskContext> {
         Arc::new(TaskContext::new(
             None,
             state.session_id().to_owned(),

@@ -62,6 +62,7 @@ struct Details {
     kind: ErrorKind,
     message: String,
     code: Option<PhoenixCode>,
+    sqlstate: &'static str,
     position: Option<Position>,
     suggestion: Option<String>,
     /// A plan asked for more memory than there was, and nothing was written.
@@ -77,16 +78,22 @@ impl SqlError {
 
     /// A mistake in the statement that Phoenix has a code for.
     pub(crate) fn coded(code: PhoenixCode, message: impl Into<String>) -> Self {
-        let mut error = Self::statement(message);
-        error.details.code = Some(code);
-        error
+        Self::statement(message).with_code(code)
+    }
+
+    /// A statement that Basalt understands and does not carry out.
+    pub(crate) fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Statement, message).with_state(code::NOT_SUPPORTED)
+    }
+
+    /// Somebody else was faster: the statement may succeed if it is tried again.
+    pub(crate) fn overtaken(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Statement, message).with_state(code::TRY_AGAIN)
     }
 
     /// A limit that ended, with Phoenix's code.
     pub(crate) fn limited(code: PhoenixCode, message: impl Into<String>) -> Self {
-        let mut error = Self::new(ErrorKind::Resources, message);
-        error.details.code = Some(code);
-        error
+        Self::new(ErrorKind::Resources, message).with_code(code)
     }
 
     /// A bug of ours.
@@ -101,12 +108,23 @@ impl SqlError {
                 kind,
                 message,
                 code: None,
+                sqlstate: code::state_of(kind),
                 position: None,
                 suggestion: None,
                 lacks_memory: false,
                 source: None,
             }),
         }
+    }
+
+    fn with_code(mut self, code: PhoenixCode) -> Self {
+        self.details.code = Some(code);
+        self.with_state(code.sqlstate)
+    }
+
+    fn with_state(mut self, sqlstate: &'static str) -> Self {
+        self.details.sqlstate = sqlstate;
+        self
     }
 
     /// Adds the position unless there is one.
@@ -165,9 +183,15 @@ impl SqlError {
         self.details.position
     }
 
-    /// Phoenix's code and SQLSTATE.
+    /// Phoenix's code and SQLSTATE, if Phoenix knows the mistake.
     pub fn code(&self) -> Option<PhoenixCode> {
         self.details.code
+    }
+
+    /// The SQLSTATE: that of Phoenix's code; of mistakes that Phoenix does not know the standard's (or, of what the standard does not have,
+    /// PostgreSQL's).
+    pub fn sqlstate(&self) -> &'static str {
+        self.details.sqlstate
     }
 
     /// The name that was probably meant.

@@ -32,6 +32,7 @@ mod index;
 mod ingest;
 mod joins;
 mod keys;
+mod lanes;
 mod memory;
 mod merge;
 mod outcome;

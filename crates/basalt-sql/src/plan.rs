@@ -51,7 +51,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, Query, Statement as SqlStatement};
 use parking_lot::Mutex;
 
@@ -355,7 +355,7 @@ impl Planning {
         &self,
         physical: Arc<dyn ExecutionPlan>,
     ) -> Result<SendableRecordBatchStream, SqlError> {
-        execute_stream(physical, Engine::task_context(self.state())).map_err(|error| self.error(error))
+        self.engine.run_plan(physical, self.state()).map_err(|error| self.error(error))
     }
 
     /// Plans from now on keep no rows in memory that can be spilled, see [`spill`]. What the tasks of a plan that was dropped before still

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::Query;
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -249,8 +249,8 @@ impl Session {
         let asking = Asking { database, snapshot: &database.snapshot(), state, progress: &progress };
         let Some(plan) = repeated.plan(question, &kept, &asking) else { return Ok(None) };
         self.warnings.lock().extend(scan::whole_reads(&plan));
-        let batches = execute_stream(plan, Engine::task_context(state))
-            .map_err(|error| SqlError::from_planner(error, tokens))?;
+        let batches =
+            (self.engine.run_plan(plan, state)).map_err(|error| SqlError::from_planner(error, tokens))?;
         Ok(Some(RowStream::running(None, batches, titles, tokens.clone())))
     }
 

@@ -98,7 +98,7 @@ pub(super) fn write(
     let database = engine.database();
     let _one_at_a_time = engine.definitions().lock();
     if *database.table_by_id(id)? != *before {
-        return Err(SqlError::statement(format!(
+        return Err(SqlError::overtaken(format!(
             "table {} was changed by another session meanwhile; try again",
             before.name
         )));

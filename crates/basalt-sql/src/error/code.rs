@@ -1,5 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Phoenix's error codes and SQLSTATEs (5.2) for the mistakes that Basalt recognises.
+//! Phoenix's error codes and SQLSTATEs (5.2) for the mistakes that Basalt recognises, and SQLSTATEs of the others.
+
+use super::ErrorKind;
+
+/// SQLSTATE of what is not supported.
+pub(super) const NOT_SUPPORTED: &str = "0A000";
+/// SQLSTATE of what may succeed when it is tried again.
+pub(super) const TRY_AGAIN: &str = "40001";
+
+/// SQLSTATE of mistakes that Phoenix has no code for, by whose they are.
+pub(super) fn state_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Statement => "42000",
+        ErrorKind::Damaged => "XX001",
+        ErrorKind::Storage => "58030",
+        ErrorKind::Resources => "53000",
+        ErrorKind::Internal => "XX000",
+    }
+}
 
 /// A code of Phoenix with its SQLSTATE; drivers and scripts look at these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,6 +17,21 @@ fn a_parser_error_points_at_the_token() {
 }
 
 #[test]
+fn every_error_has_a_state() {
+    let state = |error: SqlError| error.sqlstate();
+    assert_eq!(state(SqlError::coded(code::TABLE_NOT_FOUND, "no such table")), "42M03");
+    assert_eq!(state(SqlError::limited(code::TIMED_OUT, "too long")), "TIM01");
+    assert_eq!(state(SqlError::statement("a mistake of no number")), "42000");
+    assert_eq!(state(SqlError::unsupported("not supported")), "0A000");
+    assert_eq!(state(SqlError::overtaken("try again")), "40001");
+    assert_eq!(state(SqlError::internal("a bug")), "XX000");
+    assert_eq!(state(SqlError::new(ErrorKind::Damaged, "damage")), "XX001");
+    // Through the engine's own error and back.
+    let shared = DataFusionError::Shared(std::sync::Arc::new(SqlError::unsupported("not supported").into()));
+    assert_eq!(state(SqlError::from(shared)), "0A000");
+}
+
+#[test]
 fn an_open_literal_is_named() {
     let error = crate::dialect::parse("select 'open from t").expect_err("no statement");
     assert_eq!(error.message(), "the text literal is not closed by '");

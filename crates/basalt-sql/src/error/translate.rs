@@ -129,7 +129,7 @@ fn not_implemented(text: &str, tokens: &TokenMap) -> SqlError {
     match text.split_whitespace().next() {
         Some("MINUS") => SqlError::coded(code::MISSING_TOKEN, "there is no MINUS; write EXCEPT"),
         Some("TOP") => SqlError::coded(code::PARSER_ERROR, "there is no TOP; write LIMIT"),
-        _ => SqlError::statement(format!("not supported yet: {text}")),
+        _ => SqlError::unsupported(format!("not supported yet: {text}")),
     }
 }
 
@@ -153,6 +153,7 @@ fn external(inner: Box<dyn Error + Send + Sync>) -> SqlError {
 fn copied(found: &SqlError) -> SqlError {
     let mut copy = SqlError::new(found.kind(), found.message());
     copy.details.code = found.code();
+    copy.details.sqlstate = found.sqlstate();
     copy.details.position = found.position();
     copy.details.suggestion = found.suggestion().map(str::to_owned);
     copy.details.lacks_memory = found.lacks_memory();

@@ -152,7 +152,7 @@ async fn create(
     let index = {
         let _one_at_a_time = planning.engine.definitions().lock();
         if *catalog::find(database, table.relation_name())?.descriptor != *table.descriptor {
-            return Err(SqlError::statement(format!(
+            return Err(SqlError::overtaken(format!(
                 "table {} was changed by another session meanwhile; try again",
                 table.relation_name()
             )));

@@ -32,7 +32,7 @@ type Found<'a> = (bool, &'a str);
 
 fn refuse(found: &[Found<'_>]) -> ControlFlow<SqlError> {
     match found.iter().find(|(is_there, _)| *is_there) {
-        Some((_, message)) => ControlFlow::Break(SqlError::statement(*message)),
+        Some((_, message)) => ControlFlow::Break(SqlError::unsupported(*message)),
         None => ControlFlow::Continue(()),
     }
 }

@@ -29,7 +29,7 @@ impl Visitor for Selects {
             match constraint(join) {
                 Some(JoinConstraint::Using(columns)) => merged.extend(columns.iter().filter_map(name)),
                 Some(JoinConstraint::Natural) => {
-                    return ControlFlow::Break(SqlError::statement(
+                    return ControlFlow::Break(SqlError::unsupported(
                         "NATURAL RIGHT and FULL JOIN are not supported: their common columns would have the values of the left side alone; write ON",
                     ));
                 }

@@ -18,9 +18,14 @@ async fn to_end(session: Arc<Session>, sql: String) {
     }
 }
 
+/// Tasks of statements, on whatever threads.
+fn alive(engine: &Engine) -> usize {
+    Handle::current().metrics().num_alive_tasks() + engine.running_tasks()
+}
+
 /// Ends the statement after a while; returns how long its tasks go on.
 async fn cancelled(session: &Arc<Session>, sql: &str, after: Duration) -> Duration {
-    let alive = || Handle::current().metrics().num_alive_tasks();
+    let alive = || alive(session.engine());
     let before = alive();
     let task = tokio::spawn(to_end(Arc::clone(session), sql.to_owned()));
     sleep(after).await;
@@ -119,7 +124,7 @@ async fn joins_that_find_nothing_let_others_in() {
         "select /*+ USE_SORT_MERGE_JOIN */ count(*) from t a join t b on a.k % 8 = b.k % 8 and a.v + b.v < 0",
         "select count(*) from t a join t b on a.v + b.v < 0",
     ] {
-        let alive = || Handle::current().metrics().num_alive_tasks();
+        let alive = || alive(session.engine());
         let before = alive();
         let task = tokio::spawn(to_end(Arc::clone(&session), sql.to_owned()));
         sleep(Duration::from_millis(300)).await;

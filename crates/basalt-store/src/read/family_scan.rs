@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The cells of one family that a reader wants, row by row, in either direction.
 //!
-//! Cells are judged one by one ([`Matcher`]), but for rows that lie whole in a lone plain block when the reader
-//! has no wishes: those are passed on as they are, many at once to who can take them.
+//! Cells are judged one by one ([`Matcher`]), but for rows that lie whole in a lone plain block: when the reader
+//! has no wishes those are passed on as they are, many at once to who can take them; when a filter is all that it has,
+//! rows of which the filter lets nothing pass are left out many at once.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use basalt_hfile::{CellBlock, CellRun};
@@ -11,7 +13,7 @@ use basalt_model::{CellRef, KeyRange};
 use bytes::Bytes;
 
 use super::family::BoxedSource;
-use super::filter::{CellFilter, Seen};
+use super::filter::{CellFilter, Seen, WholeRow};
 use super::matcher::{Matcher, Step, Wishes};
 use super::merge::{Merge, Stretch};
 use super::result::{Row, ValueForm, cell_bytes};
@@ -270,31 +272,68 @@ impl FamilyScan {
 
     /// True if the rows of a stretch need no question.
     fn passes_whole(&self, stretch: &Stretch) -> bool {
-        let (wishes, block) = (self.matcher.wishes(), &stretch.run.block);
-        let expiring = wishes.rules.timestamp_min > stretch.timestamp_min || !block.tags.is_empty();
-        stretch.lone && block.plain && !expiring && wishes.are_plain() && !self.always_plain
+        self.matcher.wishes().are_plain() && self.shows_whole(stretch)
     }
 
-    /// The next rows as they lie, up to `rows_max`, if they need no question and each takes less than `bytes_max`. Not the last one of
+    /// True if the rows of a stretch need no question but the filter's.
+    fn shows_whole(&self, stretch: &Stretch) -> bool {
+        let (wishes, block) = (self.matcher.wishes(), &stretch.run.block);
+        let expiring = wishes.rules.timestamp_min > stretch.timestamp_min || !block.tags.is_empty();
+        stretch.lone && block.plain && !expiring && wishes.show_all() && !self.always_plain
+    }
+
+    /// Whole rows of the stretch in hand from the next cell on, as the first number of a row and the one behind the last; not the last one of
     /// a block, which may go on in the next.
+    fn whole_rows(&self, stretch: &Stretch) -> Range<usize> {
+        let starts = &stretch.run.block.row_starts;
+        let first = starts.partition_point(|&start| (start as usize) < self.at);
+        let last =
+            starts.partition_point(|&start| (start as usize) < stretch.run.cells.end).saturating_sub(1);
+        let begins = starts.get(first).is_some_and(|&start| start as usize == self.at);
+        if begins && first < last { first..last } else { 0..0 }
+    }
+
+    /// Leaves out the next rows as far as `filter` says, which forgets rows, that nothing of them passes; how many.
+    pub(crate) fn skip_left_out(&mut self, filter: &dyn CellFilter) -> Result<u64> {
+        if self.reversed || self.matcher.is_in_row() || !self.peek()? {
+            return Ok(0);
+        }
+        let stretch = self.stretch.as_ref().expect("peek found a cell");
+        if !self.shows_whole(stretch) {
+            return Ok(0);
+        }
+        let (block, rows) = (&stretch.run.block, self.whole_rows(stretch));
+        let mut next = rows.start;
+        while next < rows.end {
+            let cells = block.row_starts[next] as usize..block.row_starts[next + 1] as usize;
+            if !filter.leaves_out(&WholeRow { block, cells, in_memory: stretch.in_memory })? {
+                break;
+            }
+            next += 1;
+        }
+        if next > rows.start {
+            self.at = block.row_starts[next] as usize;
+        }
+        Ok((next - rows.start) as u64)
+    }
+
+    /// The next rows as they lie, up to `rows_max`, if they need no question and each takes less than `bytes_max`.
     pub(crate) fn next_rows(&mut self, rows_max: usize, bytes_max: Option<u64>) -> Result<Option<CellRun>> {
         if self.reversed || self.matcher.is_in_row() || !self.peek()? {
             return Ok(None);
         }
         let stretch = self.stretch.as_ref().expect("peek found a cell");
-        let CellRun { block, cells } = &stretch.run;
+        let block = &stretch.run.block;
         let small = bytes_max.is_none_or(|max| (block.memory_bytes() as u64) < max);
         if !small || !self.passes_whole(stretch) {
             return Ok(None);
         }
-        let starts = &block.row_starts;
-        let first = starts.partition_point(|&start| (start as usize) < self.at);
-        let last = starts.partition_point(|&start| (start as usize) < cells.end).saturating_sub(1);
-        let last = last.min(first.saturating_add(rows_max));
-        if last <= first || starts[first] as usize != self.at {
+        let rows = self.whole_rows(stretch);
+        let end = rows.end.min(rows.start.saturating_add(rows_max));
+        if end <= rows.start {
             return Ok(None);
         }
-        let run = CellRun { block: Arc::clone(block), cells: self.at..starts[last] as usize };
+        let run = CellRun { block: Arc::clone(block), cells: self.at..block.row_starts[end] as usize };
         self.at = run.cells.end;
         Ok(Some(run))
     }
@@ -400,3 +439,6 @@ fn row_end(block: &CellBlock, at: usize) -> usize {
     let next = block.row_starts.partition_point(|&start| start as usize <= at);
     block.row_starts.get(next).map_or(block.len(), |&start| start as usize)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,9 @@
 //! deletes and VERSIONS left, then [`CellFilter::edit_row`] and [`CellFilter::drops_row`], then
 //! [`CellFilter::reset`].
 //!
+//! Of rows that lie whole in a block, with one version of each column, it may ask [`CellFilter::leaves_out`] before all that: many in a row, without
+//! setting out for any of them.
+//!
 //! | module | filters |
 //! |---|---|
 //! | [`compare`] | comparators; by row, family, qualifier, value |
@@ -16,6 +19,9 @@
 //! | [`ranges`], [`fuzzy`] | by row key, seeking |
 //! | [`list`] | AND, OR, skip, while-match |
 
+use std::ops::Range;
+
+use basalt_hfile::CellBlock;
 use basalt_model::CellRef;
 use basalt_model::filter::{Filter, FilterError};
 
@@ -106,6 +112,36 @@ impl<'a> std::ops::Deref for Seen<'a> {
     }
 }
 
+/// A row all of whose cells in its family lie in a block, one version of each column, all of them visible.
+pub(crate) struct WholeRow<'a> {
+    pub(crate) block: &'a CellBlock,
+    pub(crate) cells: Range<usize>,
+    pub(crate) in_memory: bool,
+}
+
+impl<'a> WholeRow<'a> {
+    /// Its key.
+    pub(crate) fn key(&self) -> &'a [u8] {
+        self.block.row(self.cells.start)
+    }
+
+    /// Its cells, as a filter sees them.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = Seen<'a>> {
+        let (block, in_memory) = (self.block, self.in_memory);
+        self.cells.clone().map(move |at| Seen { cell: block.cell(at), in_memory })
+    }
+
+    /// The cell of a column.
+    pub(crate) fn cell(&self, family: &[u8], qualifier: &[u8]) -> Option<Seen<'a>> {
+        let is_it = |at: &usize| {
+            let slot = &self.block.slots[*at];
+            self.block.qualifier_of(slot) == qualifier && self.block.family_of(slot) == family
+        };
+        let at = self.cells.clone().find(is_it)?;
+        Some(Seen { cell: self.block.cell(at), in_memory: self.in_memory })
+    }
+}
+
 /// A filter at work. The defaults let everything pass.
 pub(crate) trait CellFilter: Send {
     /// Forgets the row.
@@ -159,6 +195,22 @@ pub(crate) trait CellFilter: Send {
     /// True if the filter may answer [`Verdict::Seek`].
     fn may_seek(&self) -> bool {
         false
+    }
+
+    /// True if what it says of a row does not depend on those before, and it need not be asked about rows that are left out anyway.
+    fn forgets_rows(&self) -> bool {
+        false
+    }
+
+    /// True if nothing of the row passes, for certain. Asked only of filters that [forget rows](Self::forgets_rows).
+    fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
+        let _ = row;
+        Ok(false)
+    }
+
+    /// True if it may take single cells out of a row that others then do not see.
+    fn hides_cells(&self) -> bool {
+        true
     }
 }
 

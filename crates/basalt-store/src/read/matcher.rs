@@ -50,8 +50,13 @@ pub(crate) struct Wishes {
 impl Wishes {
     /// Nothing but the newest cells: what blocks can be passed on for.
     pub(crate) fn are_plain(&self) -> bool {
-        let Self { columns, time_range, raw, has_filter, limit, offset, .. } = self;
-        columns.is_empty() && time_range.is_all() && !raw && !has_filter && limit.is_none() && *offset == 0
+        self.show_all() && !self.has_filter
+    }
+
+    /// Nothing but the newest cells, or what a filter leaves of them.
+    pub(crate) fn show_all(&self) -> bool {
+        let Self { columns, time_range, raw, limit, offset, .. } = self;
+        columns.is_empty() && time_range.is_all() && !raw && limit.is_none() && *offset == 0
     }
 
     /// Versions that count before the filter.

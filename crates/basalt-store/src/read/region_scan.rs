@@ -108,6 +108,7 @@ impl RegionScan {
             if let Some(row) = self.unfinished.clone() {
                 return self.fill_later(&row, out);
             }
+            self.skip_left_out()?;
             let Some(at) = front(&mut self.families, self.reversed)? else {
                 return Ok(Then::End);
             };
@@ -154,6 +155,17 @@ impl RegionScan {
             }
             return Ok(if last { Then::End } else { Then::NextRow });
         }
+    }
+
+    /// Leaves out rows of which the filter lets nothing pass, as far as that can be seen without setting out for them.
+    fn skip_left_out(&mut self) -> Result<()> {
+        if let ([family], [], Some(filter)) = (&mut self.families[..], &self.later[..], &self.filter)
+            && filter.forgets_rows()
+        {
+            let rows = family.skip_left_out(&**filter)?;
+            self.counters.rows_filtered.fetch_add(rows, Relaxed);
+        }
+        Ok(())
     }
 
     fn count_filtered(&self) {

@@ -9,13 +9,16 @@ use basalt_store::{Database, Durability, Error, Finding, OpenOptions, Recovery, 
 
 use crate::support::*;
 
-/// A database with a store file, a log and two manifests.
+/// A database with a store file, a log and two manifests; the file has the rows cell by cell, with values as they were written among its bytes.
 fn sample() -> (SimStorage, TableId, Rows) {
+    sample_of(FamilyDescriptor { block_bytes: 100, ..FamilyDescriptor::of_hbase("f") })
+}
+
+fn sample_of(family: FamilyDescriptor) -> (SimStorage, TableId, Rows) {
     let storage = SimStorage::new(1);
     let db = open(&storage).unwrap();
     let mut descriptor = descriptor("T", &["f"]);
-    // Values as they were written, among the bytes of the file.
-    descriptor.families = vec![FamilyDescriptor { block_bytes: 100, ..FamilyDescriptor::of_hbase("f") }];
+    descriptor.families = vec![family];
     let table = db.create_table(descriptor).unwrap();
     let mut batch = WriteBatch::new();
     (0..8).for_each(|i| put(&mut batch, table, &format!("row{i}"), &[("f:x", &format!("value {i}"))]));
@@ -60,10 +63,18 @@ fn a_sound_database_has_no_findings() {
 
 #[test]
 fn no_flipped_bit_is_returned_as_data_and_check_finds_each() {
-    let (storage, table, rows) = sample();
+    flip_bits_of(&sample());
+}
+
+#[test]
+fn no_flipped_bit_of_columns_is_returned_as_data_and_check_finds_each() {
+    flip_bits_of(&sample_of(FamilyDescriptor::new("f")));
+}
+
+fn flip_bits_of((storage, table, rows): &(SimStorage, TableId, Rows)) {
     let (mut flips, mut harmless) = (0, 0);
     for part in ["/data/", "/wal/", "MANIFEST"] {
-        let path = file_in(&storage, part);
+        let path = file_in(storage, part);
         let bytes = storage.read(&path).unwrap();
         // Every bit of the parts that hold something; the trailer of a store file is mostly empty space.
         for bit in (0..bytes.len() * 8).step_by(3) {
@@ -75,9 +86,9 @@ fn no_flipped_bit_is_returned_as_data_and_check_finds_each() {
             }
             flips += 1;
             storage.overwrite(&path, flipped).unwrap();
-            let found = findings_or_newer(&storage);
-            match shown(&storage, table) {
-                Ok(shown) => assert_eq!(shown, rows, "bit {bit} of {} changed data", path.display()),
+            let found = findings_or_newer(storage);
+            match shown(storage, *table) {
+                Ok(shown) => assert_eq!(shown, *rows, "bit {bit} of {} changed data", path.display()),
                 Err(error) => {
                     let named = matches!(&error, Error::Corrupt(_) | Error::NewerFormat { .. });
                     assert!(named, "bit {bit} of {}: {error}", path.display());

@@ -21,6 +21,10 @@ impl Prefix {
 }
 
 impl CellFilter for Prefix {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn check(&mut self, cell: &Seen<'_>) -> Result<Verdict> {
         let qualifier = cell.qualifier;
         Ok(if qualifier.starts_with(&self.0) {
@@ -54,6 +58,10 @@ impl Prefixes {
 }
 
 impl CellFilter for Prefixes {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn check(&mut self, cell: &Seen<'_>) -> Result<Verdict> {
         if self.sorted.is_empty() {
             return Ok(Verdict::Include);
@@ -96,6 +104,10 @@ impl Range {
 }
 
 impl CellFilter for Range {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn check(&mut self, cell: &Seen<'_>) -> Result<Verdict> {
         if let (Some(min), inclusive) = &self.min {
             match cell.qualifier.cmp(min) {
@@ -135,6 +147,10 @@ impl Page {
 }
 
 impl CellFilter for Page {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         self.seen = 0;
     }
@@ -203,6 +219,10 @@ pub(super) struct First {
 }
 
 impl CellFilter for First {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         self.found = false;
     }
@@ -226,6 +246,10 @@ impl UpTo {
 }
 
 impl CellFilter for UpTo {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         self.found = false;
     }
@@ -251,6 +275,14 @@ impl KeyOnly {
 }
 
 impl CellFilter for KeyOnly {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
+    fn hides_cells(&self) -> bool {
+        false
+    }
+
     fn check(&mut self, _: &Seen<'_>) -> Result<Verdict> {
         Ok(Verdict::Include)
     }
@@ -273,6 +305,10 @@ impl Times {
 }
 
 impl CellFilter for Times {
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
     fn check(&mut self, cell: &Seen<'_>) -> Result<Verdict> {
         Ok(if self.sorted.contains(&cell.timestamp) {
             Verdict::Include

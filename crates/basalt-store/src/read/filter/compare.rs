@@ -9,7 +9,7 @@ use basalt_model::{CellRef, java_pattern};
 use regex::{Regex, RegexBuilder};
 
 use super::decimal::Decimal;
-use super::{CellFilter, FilterFault, Seen, Verdict};
+use super::{CellFilter, FilterFault, Seen, Verdict, WholeRow};
 use crate::{Error, Result};
 
 /// Memory that a compiled pattern may take, in bytes.
@@ -155,6 +155,18 @@ impl CellFilter for ByRow {
     fn drops_row(&mut self) -> bool {
         self.dropped
     }
+
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
+    fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
+        Ok(!self.comparison.keeps(row.key())?)
+    }
+
+    fn hides_cells(&self) -> bool {
+        false
+    }
 }
 
 /// Cells by one of their parts.
@@ -172,6 +184,19 @@ macro_rules! by_part {
         impl CellFilter for $name {
             fn check(&mut self, cell: &Seen<'_>) -> Result<Verdict> {
                 Ok(if self.0.$keeps(cell$(.$part)?)? { Verdict::Include } else { $otherwise })
+            }
+
+            fn forgets_rows(&self) -> bool {
+                true
+            }
+
+            fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
+                for cell in row.cells() {
+                    if self.0.$keeps(&cell$(.$part)?)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
             }
         }
     };

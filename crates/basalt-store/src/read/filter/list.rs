@@ -3,7 +3,7 @@
 
 use basalt_model::CellRef;
 
-use super::{CellFilter, FilterFault, Row, SeekKey, Seen, ValueForm, Verdict};
+use super::{CellFilter, FilterFault, Row, SeekKey, Seen, ValueForm, Verdict, WholeRow};
 use crate::{Error, Result};
 
 type Member = Box<dyn CellFilter>;
@@ -129,6 +129,27 @@ impl CellFilter for All {
 
     fn needs_whole_rows(&self) -> bool {
         self.members.iter().any(|member| member.needs_whole_rows())
+    }
+
+    fn forgets_rows(&self) -> bool {
+        self.members.iter().all(|member| member.forgets_rows())
+    }
+
+    /// Members behind one that hides cells do not see the row as it is.
+    fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
+        for member in &self.members {
+            if member.leaves_out(row)? {
+                return Ok(true);
+            }
+            if member.hides_cells() {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    fn hides_cells(&self) -> bool {
+        self.members.iter().any(|member| member.hides_cells())
     }
 
     fn needs_family(&self, family: &[u8]) -> bool {

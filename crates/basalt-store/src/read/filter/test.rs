@@ -7,7 +7,7 @@ use basalt_model::filter::{Comparator, CompareOp, SingleColumnValue};
 use bytes::Bytes;
 
 use super::compare::Comparison;
-use super::{CellFilter, Row, Seen, Verdict};
+use super::{CellFilter, Row, Seen, Verdict, WholeRow};
 use crate::Result;
 
 /// Whole rows by the value of one column.
@@ -77,6 +77,21 @@ impl CellFilter for SingleColumn {
     fn needs_family(&self, family: &[u8]) -> bool {
         !self.if_missing || family == self.family
     }
+
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
+    fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
+        match row.cell(&self.family, &self.qualifier) {
+            Some(cell) => Ok(!self.comparison.keeps_value(&cell)?),
+            None => Ok(self.if_missing),
+        }
+    }
+
+    fn hides_cells(&self) -> bool {
+        false
+    }
 }
 
 /// Cells of one column only, by value.
@@ -113,6 +128,17 @@ impl CellFilter for OneColumn {
 
     fn needs_family(&self, family: &[u8]) -> bool {
         family == self.family
+    }
+
+    fn forgets_rows(&self) -> bool {
+        true
+    }
+
+    fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
+        match row.cell(&self.family, &self.qualifier) {
+            Some(cell) => Ok(!self.comparison.keeps_value(&cell)?),
+            None => Ok(true),
+        }
     }
 }
 
