@@ -193,7 +193,8 @@ pub(crate) struct Together {
     pub(crate) block: Arc<CellBlock>,
 }
 
-/// The first of some rows, which ascend, that lie in one vector of a row group, if there are several: it is decoded once for all of them.
+/// The first of some rows, which ascend, that lie in one vector of a row group, if there are several: it is decoded once for all of them. Those
+/// that the filter says are not there go with the ones behind them.
 pub(crate) fn find_together(
     file: &StoreFile,
     rows: &[&[u8]],
@@ -207,16 +208,24 @@ pub(crate) fn find_together(
     let Some(index) = file.explained(reader.find_block(first))? else { return Ok(None) };
     let next_row = next_row_of(file, index)?;
     let is_here = |row: &[u8]| next_row.is_none_or(|next| row < next);
-    // The filter is asked before a block would have to be read.
-    let may_be = |row: &[u8]| file.explained(reader.may_contain_row(row));
-    if !is_here(second) || !may_be(first)? || !may_be(second)? {
+    if !is_here(second) {
         return Ok(None);
     }
+    let here = &rows[..rows.iter().take_while(|row| is_here(row)).count()];
+    // The filter is asked before a block would have to be read.
+    let may_be = |row: &[u8]| file.explained(reader.may_contain_row(row));
+    let mut absent = 0;
+    while absent < here.len() && !may_be(here[absent])? {
+        absent += 1;
+    }
+    let Some(first) = here.get(absent) else {
+        return Ok(Some(Together { rows: absent, block: Arc::default() }));
+    };
     let Some(group) = file.row_group(index, access)? else { return Ok(None) };
     let vector_of = |row: &[u8]| group.vector_of_row(row).map_err(|error| file.explain(error, Some(index)));
     let vector = vector_of(first)?;
-    let mut count = 1;
-    while rows.get(count).is_some_and(|row| is_here(row)) && vector_of(rows[count])? == vector {
+    let mut count = absent + 1;
+    while count < here.len() && vector_of(here[count])? == vector {
         count += 1;
     }
     if count < 2 {
@@ -228,8 +237,8 @@ pub(crate) fn find_together(
             file.read_part((index, vector), &group, access)?
         }
         None => {
-            let mut wanted = Vec::with_capacity(count);
-            for row in &rows[..count] {
+            let mut wanted = vec![*first];
+            for row in &here[absent + 1..count] {
                 if may_be(row)? {
                     wanted.push(*row);
                 }
