@@ -145,16 +145,7 @@ impl Engine {
                 Arc::new(ListedSubqueries),
             ])
             .build();
-        let mut expr_planners: Vec<Arc<dyn ExprPlanner>> = vec![
-            Arc::new(CheckedArithmetic::new()),
-            Arc::new(ExactDivision::new()),
-            Arc::new(RoundedProducts::new()),
-            Arc::new(WideArithmetic::new()),
-            Arc::new(DateArithmetic::new()),
-            Arc::new(Concatenation::new()),
-            Arc::new(ArraySyntax::new()),
-        ];
-        expr_planners.extend(state.expr_planners().iter().cloned());
+        let expr_planners = expr_planners(&state);
         let dealer = Arc::new(Dealer::new(database.clone()));
         let functions = functions::phoenix(state.scalar_functions());
         let average = Arc::new(functions::average());
@@ -300,6 +291,20 @@ impl Engine {
     pub(crate) fn random(&self) -> Arc<dyn Random> {
         Arc::clone(&self.shared.env.random)
     }
+}
+
+/// Ours before those that the planner comes with.
+fn expr_planners(state: &SessionState) -> Vec<Arc<dyn ExprPlanner>> {
+    let own: [Arc<dyn ExprPlanner>; 7] = [
+        Arc::new(CheckedArithmetic::new()),
+        Arc::new(ExactDivision::new()),
+        Arc::new(RoundedProducts::new()),
+        Arc::new(WideArithmetic::new()),
+        Arc::new(DateArithmetic::new()),
+        Arc::new(Concatenation::new()),
+        Arc::new(ArraySyntax::new()),
+    ];
+    own.into_iter().chain(state.expr_planners().iter().cloned()).collect()
 }
 
 /// Memory that a sort keeps for merging what it spilled, at most.

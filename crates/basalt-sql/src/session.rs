@@ -101,7 +101,7 @@ impl Session {
     }
 
     /// Runs one statement. A statement that changes something is done when this returns; the rows of a query
-    /// are computed as they are read. Dropping the future or the rows cancels the statement.
+    /// are computed as they are read, up to two batches ahead, on threads of the engine. Dropping the future or the rows cancels the statement.
     pub async fn execute(&self, sql: &str) -> Result<Outcome, SqlError> {
         self.end(self.begin(sql)?).await
     }
