@@ -49,9 +49,24 @@ uint64_t Mixed(uint64_t number) {
   return z ^ (z >> 31);
 }
 
+// A number below 10^12 for each row below that, no two the same: a Feistel network of forty bits, walked until its number is below.
+uint64_t Shuffled(uint64_t row) {
+  constexpr uint64_t kHalf = (1 << 20) - 1;
+  for (uint64_t number = row;;) {
+    uint64_t left = number >> 20, right = number & kHalf;
+    for (uint64_t round = 0; round < 4; round++) {
+      uint64_t next = left ^ (Mixed(right << 8 | round) & kHalf);
+      left = right;
+      right = next;
+    }
+    number = left << 20 | right;
+    if (number < 1000000000000ull) return number;
+  }
+}
+
 std::string Key(uint64_t row) {
   char key[17];
-  std::snprintf(key, sizeof key, "user%012llu", static_cast<unsigned long long>(Mixed(row) % 1000000000000ull));
+  std::snprintf(key, sizeof key, "user%012llu", static_cast<unsigned long long>(Shuffled(row)));
   return std::string(key, 16);
 }
 
