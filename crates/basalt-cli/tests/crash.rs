@@ -56,9 +56,9 @@ fn run(kills: u64, indexed: bool) {
     let number = |text: String| text.parse().expect("BASALT_KILLS and BASALT_SEED are whole numbers");
     let kills: u64 = std::env::var("BASALT_KILLS").map_or(kills, number);
     let seed: u64 = std::env::var("BASALT_SEED").map_or_else(|_| clock_seed(), number);
-    eprintln!(
+    report(format_args!(
         "replay the choices of this run: BASALT_KILLS={kills} BASALT_SEED={seed} cargo test --release --test crash"
-    );
+    ));
     assert!(kills > 0, "a run without kills proves nothing");
 
     let dir = tempfile::tempdir().unwrap();
@@ -291,12 +291,17 @@ impl Run {
         let files = store_files(&self.db.join("data"));
         assert!(files > 0, "no memtable was flushed; the test is too small to mean anything");
         assert!(self.rows_acknowledged > 1_000, "only {} rows acknowledged", self.rows_acknowledged);
-        eprintln!(
+        report(format_args!(
             "{} kills ({} before the first answer), {} statements, {} rows acknowledged, {files} store files: \
              nothing lost, nothing half there",
             self.kills, self.kills_before_first_answer, self.sent, self.rows_acknowledged
-        );
+        ));
     }
+}
+
+/// Says what a run did, also when it passes: the runner keeps what goes through `eprintln!` to itself then.
+fn report(line: std::fmt::Arguments<'_>) {
+    writeln!(std::io::stderr(), "{line}").unwrap();
 }
 
 fn upsert(k: u64, rows: u64) -> String {

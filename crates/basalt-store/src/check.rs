@@ -320,6 +320,6 @@ impl FilePlace<'_> {
         } else {
             return None;
         };
-        Some(VerifyFinding { file: self.path.display().to_string(), offset: None, what })
+        Some(VerifyFinding { file: self.path.display().to_string(), offset: None, what, is_unread: false })
     }
 }

@@ -24,6 +24,8 @@ use crate::read::{BlockCache, WorkingMemory};
 const COLUMNAR_FACTOR: u64 = 256;
 /// What a row group takes for each byte of rows and values: places, timestamps, and what becomes of them.
 const GROUP_FACTOR: u64 = 3;
+/// Block size of families that have none of their own.
+const DEFAULT_BLOCK_BYTES: u32 = 64 << 10;
 /// Smallest block size that little memory leads to.
 const BLOCK_BYTES_MIN: u32 = 1 << 10;
 /// Memory of a file being written beside its blocks: what gathers for the disk, index and Bloom filter.
@@ -41,6 +43,13 @@ pub(crate) struct FileFactory {
     cache: Option<Arc<BlockCache>>,
     /// Directories that exist and whose names are durable.
     known_dirs: Mutex<HashSet<PathBuf>>,
+}
+
+/// What a file being written sets aside at most, in bytes, if its family has the usual block size: a row group that gathers and one that is
+/// encoded.
+pub(crate) fn working_bytes_max(options: &OpenOptions) -> u64 {
+    let block_bytes = (options.group_bytes_max() / COLUMNAR_FACTOR).min(DEFAULT_BLOCK_BYTES.into());
+    (block_bytes * COLUMNAR_FACTOR * GROUP_FACTOR * 2).max(1)
 }
 
 /// Where the files of one family of one region go and how they are written.

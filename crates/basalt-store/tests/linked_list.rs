@@ -311,10 +311,10 @@ impl Run {
         let undefined = pointers.iter().filter(|key| defined.binary_search(key).is_err()).count();
         let referenced = pointers.len() - undefined;
         let unreferenced = defined.len() - referenced;
-        println!(
+        report(format_args!(
             "REFERENCED {referenced}, UNREFERENCED {unreferenced}, UNDEFINED {undefined}; {} kills, {} truncations",
             self.kills, self.truncations
-        );
+        ));
         let nodes = (self.circles * CIRCLE_NODES * GENERATORS) as usize;
         assert_eq!((undefined, unreferenced, referenced, total), (0, 0, nodes, nodes));
         assert!(self.kills * 4 > LIVES, "{} kills", self.kills);
@@ -338,11 +338,16 @@ fn message(line: &str) -> Option<(&str, u64, u64)> {
     Some((words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
+/// Says what a run did, also when it passes: the runner keeps what goes through `println!` to itself then.
+fn report(line: std::fmt::Arguments<'_>) {
+    writeln!(std::io::stderr(), "{line}").unwrap();
+}
+
 #[test]
 fn killed_writers_leave_no_node_that_points_into_the_void() {
     let nodes = setting("BASALT_NODES", 1_000_000);
     let seed = setting("BASALT_SEED", u64::from_be_bytes(key(0, nodes, 0)));
-    println!("replay the choices of this run: BASALT_NODES={nodes} BASALT_SEED={seed}");
+    report(format_args!("replay the choices of this run: BASALT_NODES={nodes} BASALT_SEED={seed}"));
     let dir = tempfile::tempdir().unwrap();
     let circles = nodes.div_ceil(CIRCLE_NODES * GENERATORS);
     let mut run = Run {

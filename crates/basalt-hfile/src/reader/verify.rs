@@ -31,6 +31,9 @@ pub struct VerifyFinding {
     pub offset: Option<u64>,
     /// What.
     pub what: String,
+    /// The storage failed, which says nothing of the bytes: they may be read another time.
+    #[serde(skip)]
+    pub is_unread: bool,
 }
 
 impl fmt::Display for VerifyFinding {
@@ -45,14 +48,16 @@ impl fmt::Display for VerifyFinding {
 impl From<Error> for VerifyFinding {
     fn from(error: Error) -> Self {
         match error {
-            Error::Corrupt { file, offset, what } => Self { file, offset: Some(offset), what },
+            Error::Corrupt { file, offset, what } => {
+                Self { file, offset: Some(offset), what, is_unread: false }
+            }
             Error::Io { file, offset, source } => {
-                Self { file, offset: Some(offset), what: source.to_string() }
+                Self { file, offset: Some(offset), what: source.to_string(), is_unread: true }
             }
             Error::Unsupported { file, what } => {
-                Self { file, offset: None, what: format!("{what} is not supported") }
+                Self { file, offset: None, what: format!("{what} is not supported"), is_unread: false }
             }
-            other => Self { file: String::new(), offset: None, what: other.to_string() },
+            other => Self { file: String::new(), offset: None, what: other.to_string(), is_unread: false },
         }
     }
 }
@@ -95,7 +100,7 @@ struct Check<'a> {
 impl Check<'_> {
     fn finding(&mut self, offset: Option<u64>, what: impl Into<String>) {
         let file = self.reader.name().to_owned();
-        (self.report)(VerifyFinding { file, offset, what: what.into() });
+        (self.report)(VerifyFinding { file, offset, what: what.into(), is_unread: false });
     }
 
     fn damage(&mut self, error: Error) {

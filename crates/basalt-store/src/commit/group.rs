@@ -128,18 +128,32 @@ mod tests {
 
     /// Numbers that are given out one after the other, and led in groups of those given out by then.
     #[derive(Default)]
-    struct Numbers(AtomicU64);
+    struct Numbers {
+        given: AtomicU64,
+        resolved: AtomicU64,
+        /// Groups without a failure.
+        sound: AtomicU64,
+    }
 
     impl Numbers {
         fn take(&self) -> u64 {
-            self.0.fetch_add(1, Ordering::AcqRel) + 1
+            self.given.fetch_add(1, Ordering::AcqRel) + 1
+        }
+
+        fn fails(number: u64) -> bool {
+            number.is_multiple_of(97)
         }
 
         fn lead(&self) -> Led {
-            let last = self.0.load(Ordering::Acquire);
+            let last = self.given.load(Ordering::Acquire);
+            let first = self.resolved.swap(last, Ordering::AcqRel) + 1;
             thread::yield_now();
-            let failed = (last.saturating_sub(40)..=last).filter(|number| number.is_multiple_of(7));
-            (Seq(last), failed.map(|number| (number, Error::Conflict)).collect())
+            let failed: Vec<_> = (first..=last)
+                .filter(|number| Self::fails(*number))
+                .map(|number| (number, Error::Conflict))
+                .collect();
+            self.sound.fetch_add(u64::from(failed.is_empty()), Ordering::Relaxed);
+            (Seq(last), failed)
         }
     }
 
@@ -152,14 +166,16 @@ mod tests {
                     for _ in 0..500 {
                         let number = numbers.take();
                         let found = groups.wait(number, || numbers.lead());
-                        assert_eq!(found.is_err(), number.is_multiple_of(7), "{number}");
+                        assert_eq!(found.is_err(), Numbers::fails(number), "{number}");
                         assert!(groups.resolved() >= number);
                     }
                 });
             }
         });
         assert_eq!(groups.resolved(), 16 * 500);
-        assert!(groups.0.lock().waiters.is_empty());
+        let state = groups.0.lock();
+        assert!(state.waiters.is_empty() && state.failures.is_empty());
+        assert!(numbers.sound.load(Ordering::Relaxed) > 10, "groups without a failure");
     }
 
     #[test]

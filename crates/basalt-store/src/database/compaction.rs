@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::KeepDeletedCells;
 use basalt_model::{FamilyDescriptor, IndexState, TableId, TableSchema};
@@ -53,6 +54,16 @@ pub(super) enum Wish {
     Upkeep,
 }
 
+/// A family that is due by the clock.
+#[derive(Debug)]
+pub(super) struct Due {
+    table: TableId,
+    region: RegionId,
+    family: String,
+    /// All of it, because its period is over.
+    major: bool,
+}
+
 /// One family of one region.
 struct FamilyPlace {
     region: Arc<RegionVersion>,
@@ -68,10 +79,12 @@ impl FamilyPlace {
 }
 
 impl Shared {
-    /// Compacts what the rules pick, or everything, until nothing is left to do or the database closes.
+    /// Compacts what the rules pick, or everything, until nothing is left to do or the database closes. A family that cannot be compacted does not
+    /// keep the others from it; whoever asked hears of the first one at the end.
     pub(super) fn compact_regions(&self, table: Option<TableId>, major: bool, wish: Wish) -> Result<()> {
         let mut regions = self.region_ids(table)?;
         let mut seen = BTreeSet::new();
+        let mut failed = Ok(());
         // Regions that come out of a split or a merge meanwhile have their turn, too.
         while !regions.is_empty() {
             for (table, region) in regions {
@@ -79,19 +92,23 @@ impl Shared {
                 let version = self.version();
                 let Ok(found) = version.table(table) else { continue };
                 for family in &found.descriptor.families {
-                    self.compact_family(table, region, &family.name, major, wish)?;
+                    match self.compact_family(table, region, &family.name, major, wish) {
+                        Err(Error::Closed) => return Err(Error::Closed),
+                        done => failed = failed.and(done),
+                    }
                 }
             }
             regions = self.region_ids(table).unwrap_or_default();
             regions.retain(|(_, region)| !seen.contains(region));
         }
-        Ok(())
+        failed
     }
 
-    /// Compacts what is due by the clock: files past their TTL or half past it, and families whose major-compaction period is over.
-    pub(super) fn compact_due(&self) -> Result<()> {
+    /// What is due by the clock: files past their TTL or half past it, and families whose major-compaction period is over.
+    pub(super) fn due_by_clock(&self) -> Vec<Due> {
         let now_ms = self.env.now_ms();
-        for (table, region) in self.region_ids(None)? {
+        let mut due = Vec::new();
+        for (table, region) in self.region_ids(None).unwrap_or_default() {
             let version = self.version();
             let Ok(found) = version.table(table) else { continue };
             let timed = |family: &&FamilyDescriptor| {
@@ -106,13 +123,19 @@ impl Shared {
                     compact::is_due(&files, now_ms.saturating_sub(period_ms), options.expired_below)
                 });
                 if major || files.iter().any(|file| compact::is_aging(file, &options)) {
-                    self.compact_family(table, region, &family.name, major, Wish::Upkeep)?;
+                    due.push(Due { table, region, family: family.name.clone(), major });
                 }
             }
         }
-        Ok(())
+        due
     }
 
+    /// Compacts what [`Self::due_by_clock`] found.
+    pub(super) fn compact_due(&self, due: &Due) -> Result<()> {
+        self.compact_family(due.table, due.region, &due.family, due.major, Wish::Upkeep)
+    }
+
+    /// Compacts a family. What fails behind everybody's back is counted, and tried again later; only the end of the database is an error then.
     pub(super) fn compact_family(
         &self,
         table: TableId,
@@ -121,27 +144,54 @@ impl Shared {
         major: bool,
         wish: Wish,
     ) -> Result<()> {
+        let compacting = &self.upkeep.compacting;
+        match self.compact_claimed((table, region), family, major, wish) {
+            Ok(is_claimed) => {
+                if is_claimed {
+                    compacting.succeeded(region, family);
+                }
+                Ok(())
+            }
+            Err(Error::Closed) => Err(Error::Closed),
+            Err(error) => {
+                compacting.failed(region, family, &error, self.env.clock.monotonic());
+                self.look_at_depth();
+                if wish == Wish::Asked {
+                    return Err(error);
+                }
+                self.metrics.upkeep_failures.fetch_add(1, Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// False if somebody else compacts the family, or it is left alone.
+    fn compact_claimed(
+        &self,
+        (table, region): (TableId, RegionId),
+        family: &str,
+        major: bool,
+        wish: Wish,
+    ) -> Result<bool> {
         loop {
+            let compacting = &self.upkeep.compacting;
             let claim = match wish {
-                Wish::Asked => self.upkeep.compacting.claim(region, family),
-                // Whoever compacts it looks at it again afterwards.
-                Wish::Upkeep => match self.upkeep.compacting.try_claim(region, family) {
-                    Some(claim) => claim,
-                    None => return Ok(()),
-                },
+                Wish::Asked => Some(compacting.claim(region, family)),
+                Wish::Upkeep => compacting.try_claim(region, family, self.env.clock.monotonic()),
             };
+            let Some(claim) = claim else { return Ok(false) };
             if self.is_closed() {
                 return Err(Error::Closed);
             }
-            let Some(place) = self.family_place(table, region, family) else { return Ok(()) };
+            let Some(place) = self.family_place(table, region, family) else { return Ok(true) };
             let metas: Vec<FileMeta> = place.files().iter().map(|file| file.meta().clone()).collect();
             let rules = Rules::new(&place.family, self.env.now_ms());
             let picked =
                 if major { compact::major(&metas) } else { compact::pick(&metas, &pick_options(&rules)) };
-            let Some(pick) = picked else { return Ok(()) };
+            let Some(pick) = picked else { return Ok(true) };
             let done = self.run_compaction(&place, rules, &pick, (wish, claim.control()))?;
             if major || !done {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
@@ -203,7 +253,7 @@ impl Shared {
             file_bytes_max: FILE_BYTES_MAX,
             inputs,
         };
-        let behind = || self.upkeep.pace.is_behind();
+        let behind = || self.upkeep.pace.is_behind() || self.upkeep.compacting.is_waited_for();
         let courtesy =
             (wish == Wish::Upkeep).then(|| Courtesy::new(&self.lookups, &*self.env.clock, &behind));
         let bytes = |sizes: &mut dyn Iterator<Item = u64>| sizes.sum::<u64>();

@@ -84,7 +84,7 @@ fn shared(
         files: Arc::new(FileFactory::new(env.clone(), root.to_owned(), next_file).within(&options, &cache)),
         handles,
         cache,
-        upkeep: Upkeep::default(),
+        upkeep: Upkeep::new(&options),
         metrics: MetricCounters::default(),
         open_scans: Arc::default(),
         keepers: Keepers::default(),

@@ -21,6 +21,7 @@ use basalt_model::index::IndexState;
 use super::Shared;
 use crate::compact;
 use crate::env::Clock;
+use crate::ids::RegionId;
 use crate::read::StoreFile;
 use crate::version::Version;
 
@@ -119,20 +120,25 @@ impl Pace {
 impl Shared {
     /// Finds out how deep the files lie of which compactions take care.
     pub(super) fn look_at_depth(&self) {
-        self.upkeep.pace.depth.store(deepest(&self.version()), Relaxed);
+        let is_failing = |region, family: &str| self.upkeep.compacting.is_failing(region, family);
+        self.upkeep.pace.depth.store(deepest(&self.version(), is_failing), Relaxed);
     }
 }
 
-fn deepest(version: &Version) -> usize {
+/// The depth of the deepest family, but for those that cannot be compacted: nobody waits for these.
+fn deepest(version: &Version, is_failing: impl Fn(RegionId, &str) -> bool) -> usize {
     let compacted = version.tables.values().filter(|table| {
         let building =
             table.descriptor.index.as_ref().is_some_and(|index| index.state == IndexState::Building);
         table.descriptor.compaction_enabled() && !building
     });
-    let families = compacted.flat_map(|table| &table.regions).flat_map(|region| region.files.values());
+    let families = compacted.flat_map(|table| &table.regions).flat_map(|region| {
+        let files = region.files.iter().filter(|(_, files)| files.len() >= DEPTH_BEHIND);
+        files.map(|(family, files)| (region.id, family, files))
+    });
     families
-        .filter(|files| files.len() >= DEPTH_BEHIND)
-        .map(|files| compact::depth(files.iter().map(|file| StoreFile::meta(file))))
+        .filter(|(region, family, _)| !is_failing(*region, family))
+        .map(|(_, _, files)| compact::depth(files.iter().map(|file| StoreFile::meta(file))))
         .max()
         .unwrap_or(0)
 }

@@ -29,6 +29,7 @@ use crate::env::Task;
 use crate::error::{Error, Result};
 use crate::ids::RegionId;
 use crate::memtable::Memtable;
+use crate::new_file::working_bytes_max;
 use crate::options::OpenOptions;
 use crate::version::RegionVersion;
 
@@ -36,10 +37,9 @@ use crate::version::RegionVersion;
 const TICK: Duration = Duration::from_millis(250);
 /// Pause after a failed flush or compaction.
 const RETRY_MS: u64 = 1_000;
-/// Threads that compact, at most.
+/// Compactions at once, at least and at most.
+const COMPACTORS_MIN: usize = 2;
 const COMPACTORS_MAX: usize = 8;
-/// Memory of a database for each of them, in bytes: what one writes with is up to a fifth of that.
-const COMPACTOR_MEMORY: u64 = 512 << 20;
 
 /// State of the background threads.
 #[derive(Default)]
@@ -59,6 +59,8 @@ pub(super) struct Upkeep {
     pub(super) pace: Pace,
     tasks: Mutex<Vec<Box<dyn Task>>>,
     pub(super) running: Running,
+    /// Held while it is looked which regions are too large and which families are due by the clock.
+    looking: Mutex<()>,
     /// No compactions are begun that nobody asked for.
     compactions_off: AtomicBool,
 }
@@ -89,6 +91,10 @@ impl ReadStill {
 }
 
 impl Upkeep {
+    pub(super) fn new(options: &OpenOptions) -> Self {
+        Self { compacting: Compacting::new(compactors(options)), ..Self::default() }
+    }
+
     pub(super) fn flush_done(&self) {
         let mut state = self.state.lock();
         state.flush_error = None;
@@ -139,16 +145,10 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
     if !shared.options.background || shared.options.read_only {
         return Ok(());
     }
-    let loops = [
-        ("basalt-flush", flush_loop as fn(&Shared)),
-        ("basalt-compact", tending_loop as fn(&Shared)),
-        ("basalt-log", log_loop as fn(&Shared)),
-    ];
-    let more = std::iter::repeat_n(
-        ("basalt-compact", compaction_loop as fn(&Shared)),
-        compactors(&shared.options) - 1,
-    );
-    for (name, body) in loops.into_iter().chain(more) {
+    let loops = [("basalt-flush", flush_loop as fn(&Shared)), ("basalt-log", log_loop as fn(&Shared))];
+    let compactors = shared.upkeep.compacting.slots();
+    let compactors = std::iter::repeat_n(("basalt-compact", compaction_loop as fn(&Shared)), compactors);
+    for (name, body) in loops.into_iter().chain(compactors) {
         let own = Arc::clone(shared);
         let task = shared.env.spawner.spawn(name, Box::new(move || body(&own)));
         match task {
@@ -162,12 +162,12 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
     Ok(())
 }
 
-/// Threads that compact: on a quarter of the cores, but two at least, so that a large compaction does not hold up small ones; fewer where
-/// memory for what they write is short.
+/// Compactions at once: on a quarter of the cores, as many as may write with a third of the memory, but two in any case, so that a long one does not
+/// hold up a short one.
 fn compactors(options: &OpenOptions) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let fitting = usize::try_from(options.memory_bytes / COMPACTOR_MEMORY).unwrap_or(usize::MAX);
-    (cores / 4).clamp(2, COMPACTORS_MAX).min(fitting).max(1)
+    let fitting = options.memory_bytes / 3 / working_bytes_max(options);
+    (cores / 4).clamp(COMPACTORS_MIN, COMPACTORS_MAX.min(fitting as usize).max(COMPACTORS_MIN))
 }
 
 fn flush_loop(shared: &Shared) {
@@ -200,18 +200,8 @@ fn flush_loop(shared: &Shared) {
     }
 }
 
-/// Compacts, splits, and looks at the clock.
-fn tending_loop(shared: &Shared) {
-    compact_when_wanted(shared, |wanted| shared.tend_files(wanted));
-}
-
-/// Helps with compactions.
+/// Compacts, splits, and looks at the clock. Each of the threads does all of it, so that none waits for a long compaction of another one.
 fn compaction_loop(shared: &Shared) {
-    compact_when_wanted(shared, |wanted| if wanted { shared.compact_as_ruled() } else { Ok(()) });
-}
-
-/// Calls `compact` whenever compactions are wanted, with true, and at every tick.
-fn compact_when_wanted(shared: &Shared, compact: impl Fn(bool) -> Result<()>) {
     let upkeep = &shared.upkeep;
     let mut known = 0;
     loop {
@@ -224,9 +214,9 @@ fn compact_when_wanted(shared: &Shared, compact: impl Fn(bool) -> Result<()>) {
                 return;
             }
             let asked = std::mem::replace(&mut known, state.compactions_wanted) != state.compactions_wanted;
-            upkeep.compacting.take_look_again() || asked
+            upkeep.compacting.take_look_again(shared.env.clock.monotonic()) || asked
         };
-        if compact(wanted).is_err() {
+        if shared.tend_files(wanted).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
             if upkeep.pause(RETRY_MS) {
                 return;
@@ -264,16 +254,17 @@ impl Upkeep {
 impl Shared {
     /// Compacts and splits what the rules call for, if it is `wanted` to look at all, and compacts what is due by the clock.
     fn tend_files(&self, wanted: bool) -> Result<()> {
+        if wanted && self.upkeep.compacts() {
+            self.compact_regions(None, false, Wish::Upkeep)?;
+        }
+        let looking = if wanted { Some(self.upkeep.looking.lock()) } else { self.upkeep.looking.try_lock() };
+        let Some(looking) = looking else { return Ok(()) };
         if wanted {
-            self.compact_as_ruled()?;
             self.split_large()?;
         }
-        if self.upkeep.compacts() { self.compact_due() } else { Ok(()) }
-    }
-
-    /// Compacts what the rules call for and nobody compacts yet.
-    fn compact_as_ruled(&self) -> Result<()> {
-        if self.upkeep.compacts() { self.compact_regions(None, false, Wish::Upkeep) } else { Ok(()) }
+        let due = if self.upkeep.compacts() { self.due_by_clock() } else { Vec::new() };
+        drop(looking);
+        due.into_iter().try_for_each(|due| self.compact_due(&due))
     }
 
     /// Tells the cache what indexes and filters take of its memory.

@@ -14,7 +14,7 @@ use basalt_store::env::sim::{Fault, FaultPlan, SimStorage};
 use basalt_store::{Database, Error, Result, Severity, check};
 
 use crate::recorded::{STEPS, State, Step, open_recorded, shown};
-use crate::support::{ROOT, options};
+use crate::support::{ROOT, options, report};
 
 /// Runs the workload up to the first error and drops the database as the crash left it; the states that may be found.
 fn until_dead(storage: &SimStorage) -> Vec<State> {
@@ -106,9 +106,9 @@ fn cut_off_at_any_call_and_again_while_recovering_nothing_acknowledged_is_lost()
             in_recovery += crash_recovery(&storage.power_loss(), &possible, &place);
         }
     }
-    println!(
+    report(format_args!(
         "{crashes} power losses, and {in_recovery} more during recovery: nothing lost, nothing half there"
-    );
+    ));
     assert!(crashes > 300 && in_recovery > 3_000, "{crashes} crashes, {in_recovery} during recovery");
 }
 
@@ -216,6 +216,8 @@ fn whichever_calls_fail_the_step_is_undone_and_the_next_ones_work() {
             }
         }
     }
-    println!("{injected} calls failed, {errors} errors reported: nothing lost, nothing half there");
+    report(format_args!(
+        "{injected} calls failed, {errors} errors reported: nothing lost, nothing half there"
+    ));
     assert!(injected > 2_000 && errors > 1_000, "{injected} calls failed, {errors} errors reported");
 }

@@ -134,7 +134,7 @@ fn any_single_call_may_fail_in_any_way() {
         }
         assert!(at > 100, "the workload makes {at} calls");
     }
-    println!("{injected} faults injected, {reported} of them reported to the caller");
+    report(format_args!("{injected} faults injected, {reported} of them reported to the caller"));
     assert!(injected > 300 && reported * 2 > injected, "{injected} injected, {reported} reported");
 }
 
@@ -234,7 +234,7 @@ fn power_may_go_at_any_call() {
         at += 1;
     }
     assert!(at > 100, "the workload makes {at} calls");
-    println!("{} power losses", 2 * (at - 1));
+    report(format_args!("{} power losses", 2 * (at - 1)));
 }
 
 /// The workload without looking at the data, up to the first error.

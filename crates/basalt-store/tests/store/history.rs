@@ -298,7 +298,9 @@ fn every_row_is_linearizable_and_a_power_loss_does_not_change_that() {
             assert!(is_linearizable(history), "seed {seed}, row {row}: no order explains {history:#?}");
         }
     }
-    println!("{histories} histories of {events} operations, {unknown} without an answer, {injected} faults");
+    report(format_args!(
+        "{histories} histories of {events} operations, {unknown} without an answer, {injected} faults"
+    ));
     assert!(injected > 250 && unknown > 10, "{injected} faults, {unknown} operations without an answer");
 }
 

@@ -17,5 +17,6 @@ mod regions;
 mod replay;
 mod rot;
 mod second_tier;
+mod side_by_side;
 mod snapshots;
 mod support;

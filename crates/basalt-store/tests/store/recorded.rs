@@ -2,6 +2,8 @@
 //! A workload of every kind of change, as data: a database runs it, and a map says what each step makes of the state.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use basalt_model::table::DeleteRule;
 use basalt_model::{Append, CheckAndMutate, Increment, Put, TableId, TableName, WriteBatch};
@@ -10,12 +12,14 @@ use basalt_store::{Database, Durability, OpenOptions, Result};
 
 use crate::support::*;
 
-/// What is there of a table.
-#[derive(Debug, Clone)]
+/// What is there of a table, or of a named snapshot.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TableState {
     families: Vec<String>,
     enabled: bool,
     rows: Rows,
+    /// Of a snapshot: the table's name, and what it has of it. It shows only when it is cloned or restored.
+    kept: Option<(String, Box<TableState>)>,
 }
 
 /// As far as a database shows it: not the rows of a disabled table.
@@ -56,6 +60,18 @@ pub(crate) enum Step {
     PutIfMissing(Cell),
     /// Bulk-loads into one table.
     Ingest(&'static str, &'static [Cell]),
+    /// Splits the only region of a table.
+    Split(&'static str, &'static str),
+    /// Merges the first two regions of a table.
+    Merge(&'static str),
+    /// Name, table.
+    Snapshot(&'static str, &'static str),
+    /// Snapshot, table.
+    Clone(&'static str, &'static str),
+    Restore(&'static str),
+    DropSnapshot(&'static str),
+    /// A snapshot to another directory and back, under another name.
+    Carry(&'static str, &'static str),
     Flush,
     FlushOne(&'static str),
     Compact(bool),
@@ -109,7 +125,28 @@ pub(crate) const STEPS: &[Step] = &[
     Step::Truncate("B", true),
     Step::Enable("B", false),
     Step::Enable("B", true),
+    Step::Snapshot("s", "A"),
+    Step::Split("A", "r5"),
+    Step::Write(&[("A", "r1", "f:x", "13"), ("A", "r8", "f:x", "13")]),
+    Step::Clone("s", "D"),
+    Step::Write(&[("D", "r8", "g:x", "14")]),
+    Step::Flush,
+    Step::Compact(false),
+    Step::Merge("A"),
+    Step::Write(&[("A", "r5", "f:x", "15")]),
+    Step::Carry("s", "t"),
+    Step::DropSnapshot("s"),
+    Step::Restore("t"),
+    Step::Write(&[("A", "r7", "f:x", "16")]),
+    Step::Compact(true),
+    Step::DropSnapshot("t"),
+    Step::Drop("D"),
 ];
+
+/// Under this name a state has a snapshot.
+fn named(snapshot: &str) -> String {
+    format!("snapshot {snapshot}")
+}
 
 impl Step {
     /// False if what it works on is not there, because an earlier step failed.
@@ -132,6 +169,11 @@ impl Step {
                 column(&(table, row, name, ""))
             }
             Self::Append(cell) | Self::PutIfMissing(cell) => column(cell),
+            Self::Split(name, _) | Self::Merge(name) => state.get(*name).is_some_and(|table| table.enabled),
+            Self::Snapshot(name, table) => state.contains_key(*table) && !state.contains_key(&named(name)),
+            Self::Clone(name, to) => state.contains_key(&named(name)) && !state.contains_key(*to),
+            Self::Carry(name, to) => state.contains_key(&named(name)) && !state.contains_key(&named(to)),
+            Self::Restore(name) | Self::DropSnapshot(name) => state.contains_key(&named(name)),
             Self::Flush | Self::Compact(_) | Self::SyncLog | Self::Reopen => true,
         }
     }
@@ -147,7 +189,7 @@ impl Step {
         match *self {
             Self::Create(name, families) => {
                 let families = families.iter().map(|&family| family.to_owned()).collect();
-                state.insert(name.into(), TableState { families, enabled: true, rows: Rows::new() });
+                state.insert(name.into(), TableState { families, enabled: true, ..TableState::default() });
             }
             Self::Drop(name) => drop(state.remove(name)),
             Self::Truncate(name, _) => state.get_mut(name).unwrap().rows.clear(),
@@ -178,7 +220,30 @@ impl Step {
                     set(&mut state, cell);
                 }
             }
-            Self::Flush | Self::FlushOne(_) | Self::Compact(_) | Self::SyncLog | Self::Reopen => {}
+            Self::Snapshot(name, table) => {
+                let kept = Some((table.to_owned(), Box::new(state[table].clone())));
+                state.insert(named(name), TableState { kept, ..TableState::default() });
+            }
+            Self::Clone(name, to) => {
+                let (_, table) = state[&named(name)].kept.clone().unwrap();
+                state.insert(to.into(), TableState { enabled: true, ..*table });
+            }
+            Self::Restore(name) => {
+                let (of, table) = state[&named(name)].kept.clone().unwrap();
+                state.insert(of, TableState { enabled: true, ..*table });
+            }
+            Self::Carry(name, to) => {
+                let carried = state[&named(name)].clone();
+                state.insert(named(to), carried);
+            }
+            Self::DropSnapshot(name) => drop(state.remove(&named(name))),
+            Self::Split(..)
+            | Self::Merge(_)
+            | Self::Flush
+            | Self::FlushOne(_)
+            | Self::Compact(_)
+            | Self::SyncLog
+            | Self::Reopen => {}
         }
         state
     }
@@ -221,6 +286,32 @@ impl Step {
                     load.add(batch(db, std::slice::from_ref(cell))?)?;
                 }
                 load.finish().map(drop)
+            }
+            Self::Split(name, row) => {
+                let table = id(db, name)?;
+                match db.regions(table)?[..] {
+                    [ref only] => db.split_region(table, only.id, Some(row.as_bytes())).map(drop),
+                    _ => Ok(()),
+                }
+            }
+            Self::Merge(name) => {
+                let table = id(db, name)?;
+                match db.regions(table)?[..] {
+                    [ref first, ref second, ..] => db.merge_regions(table, [first.id, second.id]).map(drop),
+                    _ => Ok(()),
+                }
+            }
+            Self::Snapshot(name, table) => db.create_snapshot(name, &TableName::in_default(table)),
+            Self::Clone(name, to) => db.clone_snapshot(name, &TableName::in_default(to)).map(drop),
+            Self::Restore(name) => db.restore_snapshot(name).map(drop),
+            Self::DropSnapshot(name) => db.drop_snapshot(name),
+            Self::Carry(name, to) => {
+                // Nobody exports into what an earlier attempt left.
+                static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+                let directory =
+                    PathBuf::from(format!("/out-{:08}", ATTEMPTS.fetch_add(1, Ordering::Relaxed)));
+                db.export_snapshot(name, &directory)?;
+                db.import_snapshot(&directory, Some(to)).map(drop)
             }
             Self::Flush => db.flush(None),
             Self::FlushOne(table) => db.flush(Some(id(db, table)?)),
@@ -303,7 +394,10 @@ pub(crate) fn shown(db: &Database) -> Result<State> {
         let families = descriptor.families.iter().map(|family| family.name.clone()).collect();
         let enabled = db.is_table_enabled(id)?;
         let rows = if enabled { rows(&snapshot, id)? } else { Rows::new() };
-        state.insert(descriptor.name.name.clone(), TableState { families, enabled, rows });
+        state.insert(descriptor.name.name.clone(), TableState { families, enabled, rows, kept: None });
+    }
+    for snapshot in db.snapshots() {
+        state.insert(named(&snapshot.name), TableState::default());
     }
     Ok(state)
 }

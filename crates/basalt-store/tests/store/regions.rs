@@ -352,7 +352,7 @@ fn no_scan_misses_or_repeats_a_row_while_regions_come_and_go() {
         done.store(true, Ordering::Relaxed);
     });
     check_rows(db);
-    println!("{scans:?} scans, {changes:?} changes of regions");
+    report(format_args!("{scans:?} scans, {changes:?} changes of regions"));
     db.compact(None, true).unwrap();
     check_rows(db);
 }
@@ -428,5 +428,5 @@ fn power_may_go_at_any_call_of_a_split_a_merge_or_a_snapshot() {
         at += 1;
     }
     assert!(at > 100, "the operations make {at} calls");
-    println!("{} power losses", at - 1);
+    report(format_args!("{} power losses", at - 1));
 }

@@ -76,7 +76,7 @@ fn flip_bits_of((storage, table, rows): &(SimStorage, TableId, Rows)) {
     for part in ["/data/", "/wal/", "MANIFEST"] {
         let path = file_in(storage, part);
         let bytes = storage.read(&path).unwrap();
-        // Every bit of the parts that hold something; the trailer of a store file is mostly empty space.
+        // Every third bit, in turn each of a byte, of the parts that hold something; the trailer of a store file is mostly empty space.
         for bit in (0..bytes.len() * 8).step_by(3) {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -101,7 +101,7 @@ fn flip_bits_of((storage, table, rows): &(SimStorage, TableId, Rows)) {
         }
         storage.overwrite(&path, bytes).unwrap();
     }
-    println!("{flips} bits flipped, {harmless} of them without any effect");
+    report(format_args!("{flips} bits flipped, {harmless} of them without any effect"));
     assert!(flips > 3_000, "{flips} bits flipped");
 }
 

@@ -10,6 +10,7 @@
 //! raises the number of the next commit above all that the files hold: commits of another database come before ours.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -217,8 +218,11 @@ fn read_document(env: &Env, dir: &Path) -> Result<SnapshotEntry> {
 fn verify(env: &Env, path: &Path, meta: &FileMeta) -> Result<()> {
     let file = env.storage.open(path).map_err(Error::io("open", path))?;
     let options = ReadOptions { seq_override: meta.seq_override, ..ReadOptions::default() };
-    let reader =
-        HFileReader::open(file, options).map_err(|error| Error::corrupt(path, 0, error.to_string()))?;
+    let opened = HFileReader::open(file, options);
+    let reader = opened.map_err(|error| match error {
+        basalt_hfile::Error::Io { source, .. } => Error::io("read", path)(source),
+        other => Error::corrupt(path, 0, other.to_string()),
+    })?;
     if (reader.cells(), reader.size_bytes()) != (meta.cells, meta.size_bytes) {
         let what = format!(
             "the snapshot gives it {} cells in {} bytes, it has {} in {}",
@@ -235,6 +239,7 @@ fn verify(env: &Env, path: &Path, meta: &FileMeta) -> Result<()> {
     });
     match found {
         None => Ok(()),
+        Some(finding) if finding.is_unread => Err(Error::io("read", path)(io::Error::other(finding.what))),
         Some(finding) => Err(Error::corrupt(path, finding.offset.unwrap_or(0), finding.what)),
     }
 }

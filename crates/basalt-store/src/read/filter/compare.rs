@@ -45,6 +45,11 @@ impl Comparison {
         Ok(compiled)
     }
 
+    /// True if it can judge whatever it meets. One that cannot says so of the cell that comes first, which is for the long way to find out.
+    pub(super) fn judges_all(&self) -> bool {
+        !matches!(self.comparator, Comparator::Long(_) | Comparator::Decimal(_))
+    }
+
     /// True if the value of a cell is kept.
     pub(super) fn keeps_value(&self, cell: &Seen<'_>) -> Result<bool> {
         if matches!(self.comparator, Comparator::Long(_)) && cell.in_memory {
@@ -157,7 +162,7 @@ impl CellFilter for ByRow {
     }
 
     fn forgets_rows(&self) -> bool {
-        true
+        self.comparison.judges_all()
     }
 
     fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
@@ -187,7 +192,7 @@ macro_rules! by_part {
             }
 
             fn forgets_rows(&self) -> bool {
-                true
+                self.0.judges_all()
             }
 
             fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {

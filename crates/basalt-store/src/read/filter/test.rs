@@ -79,7 +79,7 @@ impl CellFilter for SingleColumn {
     }
 
     fn forgets_rows(&self) -> bool {
-        true
+        self.comparison.judges_all()
     }
 
     fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
@@ -131,7 +131,7 @@ impl CellFilter for OneColumn {
     }
 
     fn forgets_rows(&self) -> bool {
-        true
+        self.comparison.judges_all()
     }
 
     fn leaves_out(&self, row: &WholeRow<'_>) -> Result<bool> {
