@@ -92,6 +92,11 @@ impl Dialect for PhoenixDialect {
         ch.is_alphanumeric() || ch == '_' || ch == '$'
     }
 
+    /// What they stand for is in [`tokens`].
+    fn supports_string_literal_backslash_escape(&self) -> bool {
+        true
+    }
+
     fn supports_filter_during_aggregation(&self) -> bool {
         true
     }
@@ -193,7 +198,8 @@ fn parse_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     if parser.accept("UPDATE") {
         return change::parse_update(parser);
     }
-    if parser.accept_all(&["TRUNCATE", "TABLE"]) {
+    if parser.accept("TRUNCATE") {
+        parser.accept("TABLE");
         let table = Name::parse(parser)?;
         let keep_regions =
             parser.accept_all(&["PRESERVE", "SPLITS"]) || !parser.accept_all(&["DROP", "SPLITS"]);

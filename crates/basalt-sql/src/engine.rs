@@ -37,7 +37,7 @@ use crate::lanes::Lanes;
 use crate::memory::SpillReservePool;
 use crate::plan::{ListedSubqueries, ListsOfExists, SingleRows, UnknownInLists, UnknownMembership};
 use crate::repeated::Repeated;
-use crate::rules::{self, DerivedTables, OneTable, OuterTypes};
+use crate::rules::{self, DerivedTables, OneTable, OuterTypes, WholeSums};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -143,6 +143,7 @@ impl Engine {
                 Arc::new(UnknownInLists),
                 Arc::new(ListsOfExists),
                 Arc::new(ListedSubqueries),
+                Arc::new(WholeSums::new()),
             ])
             .build();
         let expr_planners = expr_planners(&state);

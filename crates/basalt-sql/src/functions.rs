@@ -95,6 +95,16 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
 /// The name of [`rand`].
 pub(crate) const RAND: &str = "rand";
 
+/// The same value, without what is noted of its column.
+pub(crate) fn as_it_is() -> ScalarUDF {
+    plain::Plain::function(
+        "$as_it_is",
+        |_, found| Ok(found.to_vec()),
+        |found| found[0].clone(),
+        |args| Ok(args.args[0].clone()),
+    )
+}
+
 /// `RAND([seed])`: a DOUBLE in [0, 1). Without seed, other values each time; with a seed, the same sequence of
 /// values in every statement (dealt to rows in the order in which they are computed). Make one per mention: as in Phoenix each has its
 /// own sequence, so that two of one seed are equal in each row.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datafusion::common::stats::Precision;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::joins::CrossJoinExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 pub(crate) use self::order::JoinOrder;
@@ -18,14 +18,16 @@ use crate::scan::BasaltScan;
 /// A warning for each join without a condition, where both sides may have more than one row.
 pub(crate) fn products(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
     let mut warnings: Vec<String> = plan.children().into_iter().flat_map(products).collect();
-    if let Some(join) = plan.downcast_ref::<CrossJoinExec>()
-        && !is_one_row(join.left())
-        && !is_one_row(join.right())
+    let crossed = plan.downcast_ref::<CrossJoinExec>().map(|join| (join.left(), join.right()));
+    let looped = plan.downcast_ref::<NestedLoopJoinExec>().filter(|join| join.filter().is_none());
+    if let Some((left, right)) = crossed.or(looped.map(|join| (join.left(), join.right())))
+        && !is_one_row(left)
+        && !is_one_row(right)
     {
         warnings.push(format!(
             "{} and {} are joined without a condition: every row of one meets every row of the other",
-            tables(join.left()),
-            tables(join.right())
+            tables(left),
+            tables(right)
         ));
     }
     warnings

@@ -15,6 +15,7 @@ mod null_joins;
 mod outer_types;
 mod product_types;
 mod sortable_keys;
+mod whole_sums;
 
 use std::sync::Arc;
 
@@ -50,6 +51,7 @@ use null_joins::NullJoins;
 pub(crate) use outer_types::OuterTypes;
 use product_types::ProductTypes;
 use sortable_keys::SortableKeys;
+pub(crate) use whole_sums::WholeSums;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {

@@ -155,6 +155,7 @@ impl Session {
         if let Some(schema) = self.schema.lock().as_deref() {
             statement.qualify(schema);
         }
+        check_target(&statement)?;
         let hints = self.read_hints(&hints);
         if let Statement::Query(query) = &statement
             && let Some(rows) = self.at_once(query, &hints)?
@@ -440,5 +441,27 @@ impl Session {
         let read = Hints::read(hints, &mut ignored);
         self.warnings.lock().extend(ignored.iter().map(|hint| hints::not_followed(hint)));
         read
+    }
+}
+
+/// Schemas whose tables say what there is; sequences have their values in one of them.
+const SYSTEM_SCHEMAS: [&str; 2] = ["SYSTEM", "INFORMATION_SCHEMA"];
+
+/// An error if a statement would change what the system keeps.
+fn check_target(statement: &Statement) -> Result<(), SqlError> {
+    let schema = match statement {
+        Statement::Explain { statement, .. } => return check_target(statement),
+        Statement::CreateSequence(_) | Statement::DropSequence { .. } => return Ok(()),
+        Statement::CreateSchema { name, .. } | Statement::DropSchema { name, .. } => Some(name),
+        statement => statement.changed().or(statement.defined()).and_then(|name| name.schema.as_ref()),
+    };
+    match schema.filter(|schema| SYSTEM_SCHEMAS.contains(&schema.as_str())) {
+        None => Ok(()),
+        Some(schema) => {
+            let text = format!(
+                "schema {schema} belongs to the system: its tables can be read, and changed by nobody"
+            );
+            Err(SqlError::coded(code::READ_ONLY, text))
+        }
     }
 }

@@ -111,8 +111,8 @@ fn next_part(text: &str, at: usize) -> Part {
     let part = |kind, len, open| Part { kind, end: at + len, open };
     match bytes[0] {
         b';' => part(Kind::Semicolon, 1, None),
-        b'\'' => quoted(rest, at, '\'', OpenPart::Literal),
-        b'"' => quoted(rest, at, '"', OpenPart::QuotedName),
+        b'\'' => quoted(rest, at, b'\'', OpenPart::Literal),
+        b'"' => quoted(rest, at, b'"', OpenPart::QuotedName),
         b'-' | b'/' if bytes.get(1) == bytes.first() => {
             part(Kind::Blank, rest.find('\n').unwrap_or(rest.len()), None)
         }
@@ -125,11 +125,16 @@ fn next_part(text: &str, at: usize) -> Part {
     }
 }
 
-/// A doubled quote is read as two quoted parts that touch, which cuts at the same places.
-fn quoted(rest: &str, at: usize, quote: char, open: OpenPart) -> Part {
-    match rest[1..].find(quote) {
-        Some(len) => Part { kind: Kind::Text, end: at + len + 2, open: None },
-        None => Part { kind: Kind::Text, end: at + rest.len(), open: Some(open) },
+/// A doubled quote is read as two quoted parts that touch, which cuts at the same places. In a literal what stands behind a backslash does not end it.
+fn quoted(rest: &str, at: usize, quote: u8, open: OpenPart) -> Part {
+    let bytes = rest.as_bytes();
+    let mut end = 1;
+    while end < bytes.len() && bytes[end] != quote {
+        end += if bytes[end] == b'\\' && open == OpenPart::Literal { 2 } else { 1 };
+    }
+    match end < bytes.len() {
+        true => Part { kind: Kind::Text, end: at + end + 1, open: None },
+        false => Part { kind: Kind::Text, end: at + rest.len(), open: Some(open) },
     }
 }
 

@@ -258,7 +258,7 @@ fn attributes(table: &TableDescriptor) -> impl Iterator<Item = String> {
 /// A number as it is, anything else in quotes.
 fn literal(value: &str) -> String {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { value.to_owned() } else { format!("'{}'", value.replace('\'', "''")) }
+    if is_number { value.to_owned() } else { format!("'{}'", value.replace('\\', r"\\").replace('\'', "''")) }
 }
 
 fn behind(options: &[String]) -> String {

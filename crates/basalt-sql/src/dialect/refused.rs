@@ -18,7 +18,16 @@ const NO_SESSION: &str = "a session has no properties; hints in /*+ */ are for o
 const NO_UPGRADE: &str = "there is nothing to upgrade; files of earlier versions are read as they are";
 const NO_TRANSACTION: &str = "each statement is a transaction of its own and is committed when it is done; MERGE and UPSERT .. SELECT change many rows at once";
 
-const REFUSED: [(&[&str], &str); 22] = [
+const NO_REPLACED_TABLE: &str = "CREATE OR REPLACE TABLE is not supported; DROP TABLE IF EXISTS and CREATE TABLE, or TRUNCATE TABLE, which keeps the definition";
+const NO_REPLACED_VIEW: &str = "CREATE OR REPLACE VIEW is not supported; DROP VIEW IF EXISTS and CREATE VIEW";
+const NO_TEMPORARY: &str = "there are no temporary tables and views; WITH names a query within a statement";
+const NO_REPLACE: &str =
+    "REPLACE INTO is not supported; UPSERT INTO writes a row over the one that has its key";
+const NO_VACUUM: &str =
+    "there is nothing to tidy up by hand; compactions run in the background and remove what was deleted";
+const NO_KILL: &str = "a statement is ended by whoever runs it (Ctrl-C, a timeout, or dropping its rows); SYSTEM.QUERIES lists those that run";
+
+const REFUSED: [(&[&str], &str); 31] = [
     (&["CREATE", "FUNCTION"], NO_FUNCTIONS),
     (&["CREATE", "TEMPORARY", "FUNCTION"], NO_FUNCTIONS),
     (&["CREATE", "OR", "REPLACE", "FUNCTION"], NO_FUNCTIONS),
@@ -37,6 +46,15 @@ const REFUSED: [(&[&str], &str); 22] = [
     (&["TRACE", "OFF"], NO_TRACE),
     (&["ALTER", "SESSION"], NO_SESSION),
     (&["EXECUTE", "UPGRADE"], NO_UPGRADE),
+    (&["CREATE", "OR", "REPLACE", "TABLE"], NO_REPLACED_TABLE),
+    (&["CREATE", "OR", "REPLACE", "VIEW"], NO_REPLACED_VIEW),
+    (&["CREATE", "TEMPORARY", "TABLE"], NO_TEMPORARY),
+    (&["CREATE", "TEMPORARY", "VIEW"], NO_TEMPORARY),
+    (&["CREATE", "USER"], NO_USERS),
+    (&["REPLACE", "INTO"], NO_REPLACE),
+    (&["VACUUM"], NO_VACUUM),
+    (&["OPTIMIZE"], NO_VACUUM),
+    (&["KILL"], NO_KILL),
     (&["BEGIN"], NO_TRANSACTION),
     (&["START", "TRANSACTION"], NO_TRANSACTION),
     (&["COMMIT"], NO_TRANSACTION),

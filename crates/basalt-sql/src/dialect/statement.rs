@@ -130,6 +130,21 @@ impl Statement {
         }
     }
 
+    /// The table whose rows a statement changes.
+    pub(crate) fn changed(&self) -> Option<&Name> {
+        match self {
+            Self::Upsert(upsert) => Some(&upsert.table),
+            Self::Update(update) => Some(&update.table),
+            Self::Delete(delete) => Some(&delete.table),
+            Self::Merge(merge) => Some(&merge.table),
+            Self::Copy(copy) => match copy.as_ref() {
+                Copy::From(copy) => Some(&copy.table),
+                Copy::To(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// What a statement defines or drops.
     pub(crate) fn defined(&self) -> Option<&Name> {
         match self {

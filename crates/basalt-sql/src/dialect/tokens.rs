@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
 
 use super::PhoenixDialect;
@@ -15,10 +16,65 @@ use crate::split::comments_with_dashes;
 pub(super) fn tokenize(sql: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut tokens = Vec::with_capacity(sql.len() / 4);
     Tokenizer::new(&PhoenixDialect, &comments_with_dashes(sql))
+        .with_unescape(false)
         .tokenize_with_location_into_buf_with_mapper(&mut tokens, fold)
         .map_err(|error| SqlError::from_tokenizer(error, sql))?;
     free_at(&mut tokens);
+    bits(&mut tokens).map_err(|error| SqlError::from_parser(error, sql))?;
     Ok(tokens)
+}
+
+/// `B'00001111'` is bytes, eight binary digits each, between which blanks may stand. sqlparser reads a name and a text.
+fn bits(tokens: &mut Vec<TokenWithSpan>) -> Result<(), ParserError> {
+    for at in (1..tokens.len()).rev() {
+        let [before, text] = &tokens[at - 1..=at] else { continue };
+        let (Token::Word(word), Token::SingleQuotedString(digits)) = (&before.token, &text.token) else {
+            continue;
+        };
+        if word.value != "B" || word.quote_style.is_some() || before.span.end != text.span.start {
+            continue;
+        }
+        let digits: Vec<char> = digits.chars().filter(|digit| !digit.is_ascii_whitespace()).collect();
+        if !digits.iter().all(|digit| matches!(digit, '0' | '1')) || !digits.len().is_multiple_of(8) {
+            let place = before.span.start;
+            let text = format!("B'..' takes the digits 0 and 1, eight for each byte{place}");
+            return Err(ParserError::ParserError(text));
+        }
+        let half = |bits: &[char]| bits.iter().fold(0, |number, bit| 2 * number + u32::from(*bit == '1'));
+        let hex = digits.chunks(4).filter_map(|bits| char::from_digit(half(bits), 16)).collect();
+        tokens[at - 1].token = Token::HexStringLiteral(hex);
+        tokens[at - 1].span.end = tokens[at].span.end;
+        tokens.remove(at);
+    }
+    Ok(())
+}
+
+/// What a literal stands for: a doubled quote is one, and behind a backslash are the letters that Phoenix knows; before others it is a backslash, as
+/// it is before `%` and `_`, where LIKE reads it.
+fn unescaped(raw: &str) -> String {
+    let mut text = String::with_capacity(raw.len());
+    let mut chars = raw.chars().peekable();
+    while let Some(ch) = chars.next() {
+        let next = chars.peek().copied();
+        let stands_for = match (ch, next) {
+            ('\'', Some('\'')) => Some('\''),
+            ('\\', Some(letter)) => match letter {
+                'n' => Some('\n'),
+                't' => Some('\t'),
+                'r' => Some('\r'),
+                'b' => Some('\u{8}'),
+                'f' => Some('\u{c}'),
+                '\'' | '"' | '\\' => Some(letter),
+                _ => None,
+            },
+            _ => None,
+        };
+        if stands_for.is_some() {
+            chars.next();
+        }
+        text.push(stands_for.unwrap_or(ch));
+    }
+    text
 }
 
 /// AT is a name, too: sqlparser would read it behind a table as another system's word for versions of it. Only before TIME ZONE
@@ -38,6 +94,15 @@ fn free_at(tokens: &mut [TokenWithSpan]) {
 }
 
 fn fold(mut token: TokenWithSpan) -> TokenWithSpan {
+    match &mut token.token {
+        Token::SingleQuotedString(raw) if raw.contains(['\'', '\\']) => *raw = unescaped(raw),
+        Token::NationalStringLiteral(raw) => token.token = Token::SingleQuotedString(unescaped(raw)),
+        Token::HexStringLiteral(digits) => digits.retain(|digit| !digit.is_ascii_whitespace()),
+        Token::Word(word) if word.quote_style.is_some() && word.value.contains('"') => {
+            word.value = word.value.replace("\"\"", "\"");
+        }
+        _ => {}
+    }
     if let Token::Word(word) = &mut token.token
         && word.quote_style.is_none()
     {

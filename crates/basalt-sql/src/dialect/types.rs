@@ -83,6 +83,7 @@ pub(super) fn is_type_name(word: &str) -> bool {
     named(word).is_some()
 }
 
+const NO_JSON: &str = "there is no type JSON: a VARCHAR keeps the text, and JSON_VALUE, JSON_QUERY, JSON_EXISTS and JSON_MODIFY read and change it";
 /// What is no type, where one should be.
 pub(crate) const NO_TYPE: &str = "a type";
 /// CHAR and BINARY without a length.
@@ -97,6 +98,10 @@ pub(super) fn parse_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let start = parser.next_token();
     let named = if let Token::Word(word) = &start.token { named(&word.value) } else { None };
     let sql_type = match named {
+        None if matches!(&start.token, Token::Word(word) if word.value == "JSON") => {
+            let place = start.span.start;
+            return Err(ParserError::ParserError(format!("{NO_JSON}{place}")));
+        }
         None => return parser.expected(NO_TYPE, start),
         Some(Named::Plain(sql_type)) => sql_type,
         Some(Named::Double) => {

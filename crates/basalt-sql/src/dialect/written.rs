@@ -2,7 +2,7 @@
 //! Expressions and names back as text that is read as the same again.
 //!
 //! sqlparser prints a literal without knowing whether its quotes were doubled: one that holds `''`, or a quote behind a
-//! backslash, would come back shorter, or would end early and let the rest be read as SQL. With every quote doubled before, it
+//! backslash, would come back shorter, or would end early and let the rest be read as SQL. With every quote and every backslash doubled before, it
 //! prints what it is given.
 
 use std::ops::ControlFlow;
@@ -64,6 +64,7 @@ impl VisitorMut for Doubler {
 
     fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
         if let Value::SingleQuotedString(text) = &mut value.value {
+            double(text, '\\');
             double(text, '\'');
         }
         ControlFlow::Continue(())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `*` and `/` where a side is a DECIMAL without precision, which is a number of 256 bits here: 38 digits in all, rounded, halves away from zero, as in
+//! `+`, `-`, `*` and `/` where a side is a DECIMAL without precision, which is a number of 256 bits here: 38 digits in all, rounded, halves away from zero, as in
 //! Phoenix; what lies behind the 38th digit behind the point is cut off. The planner's own product would have 76 digits behind the point, and none before it.
 
 use std::sync::Arc;
@@ -26,8 +26,7 @@ const DIGITS: u32 = DECIMAL_DEFAULT.0 as u32;
 /// Plans such products and quotients.
 #[derive(Debug)]
 pub(crate) struct WideArithmetic {
-    product: Arc<ScalarUDF>,
-    quotient: Arc<ScalarUDF>,
+    functions: [Arc<ScalarUDF>; 4],
 }
 
 impl WideArithmetic {
@@ -36,15 +35,18 @@ impl WideArithmetic {
             let signature = Signature::uniform(2, vec![DECIMAL], Volatility::Immutable);
             Arc::new(ScalarUDF::new_from_impl(Wide { operation, signature }))
         };
-        Self { product: function(Operation::Multiply), quotient: function(Operation::Divide) }
+        use Operation::{Add, Divide, Multiply, Subtract};
+        Self { functions: [Add, Subtract, Multiply, Divide].map(function) }
     }
 }
 
 impl ExprPlanner for WideArithmetic {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let function = match expr.op {
-            BinaryOperator::Multiply => &self.product,
-            BinaryOperator::Divide => &self.quotient,
+            BinaryOperator::Plus => &self.functions[0],
+            BinaryOperator::Minus => &self.functions[1],
+            BinaryOperator::Multiply => &self.functions[2],
+            BinaryOperator::Divide => &self.functions[3],
             _ => return Ok(PlannerResult::Original(expr)),
         };
         let (Ok(left), Ok(right)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
@@ -62,6 +64,8 @@ impl ExprPlanner for WideArithmetic {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Operation {
+    Add,
+    Subtract,
     Multiply,
     Divide,
 }
@@ -75,6 +79,8 @@ struct Wide {
 impl ScalarUDFImpl for Wide {
     fn name(&self) -> &str {
         match self.operation {
+            Operation::Add => "$wide_sum",
+            Operation::Subtract => "$wide_difference",
             Operation::Multiply => "$wide_product",
             Operation::Divide => "$wide_quotient",
         }
@@ -87,6 +93,8 @@ impl ScalarUDFImpl for Wide {
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let [left, right] = args else { return exec_err!("{} takes two arguments", self.name()) };
         let sign = match self.operation {
+            Operation::Add => "+",
+            Operation::Subtract => "-",
             Operation::Multiply => "*",
             Operation::Divide => "/",
         };
@@ -114,14 +122,13 @@ impl ScalarUDFImpl for Wide {
             if self.operation == Operation::Divide && right == i256::ZERO {
                 return Err(ArrowError::DivideByZero.into());
             }
-            let (Some(left), Some(right)) = (number(left), number(right)) else {
-                return Err(self.too_large());
+            let found = match self.operation {
+                Operation::Add => left.checked_add(right).and_then(number),
+                Operation::Subtract => left.checked_sub(right).and_then(number),
+                Operation::Multiply => both(left, right).and_then(|(left, right)| product(left, right)),
+                Operation::Divide => both(left, right).and_then(|(left, right)| quotient(left, right)),
             };
-            let number = match self.operation {
-                Operation::Multiply => product(left, right),
-                Operation::Divide => quotient(left, right),
-            };
-            number.and_then(widened).map(Some).ok_or_else(|| self.too_large())
+            found.and_then(widened).map(Some).ok_or_else(|| self.too_large())
         });
         let numbers: Decimal256Array = numbers.collect::<Result<_>>()?;
         Ok(ColumnarValue::Array(Arc::new(numbers.with_data_type(DECIMAL))))
@@ -131,6 +138,8 @@ impl ScalarUDFImpl for Wide {
 impl Wide {
     fn too_large(&self) -> datafusion::common::DataFusionError {
         let what = match self.operation {
+            Operation::Add => "sum",
+            Operation::Subtract => "difference",
             Operation::Multiply => "product",
             Operation::Divide => "quotient",
         };
@@ -141,6 +150,10 @@ impl Wide {
 
 fn number(digits: i256) -> Option<Decimal> {
     narrowed(digits, DECIMAL_DEFAULT.1.into())
+}
+
+fn both(left: i256, right: i256) -> Option<(Decimal, Decimal)> {
+    Some((number(left)?, number(right)?))
 }
 
 /// Factors of 38 digits have a product of 76 at most.

@@ -177,6 +177,12 @@ impl Visitor for Clauses<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
+        if matches!(expr, Expr::SimilarTo { .. }) {
+            return refuse(&[(
+                true,
+                "SIMILAR TO is not supported; use LIKE, or REGEXP_LIKE with ^ and $ around the pattern",
+            )]);
+        }
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
             return ControlFlow::Continue(());

@@ -29,16 +29,14 @@ impl VisitorMut for Phrases {
     type Break = SqlError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        let takes_rows = query
-            .fetch
-            .as_ref()
-            .is_some_and(|fetch| !fetch.with_ties && !fetch.percent && fetch.quantity.is_some());
+        let takes_rows = query.fetch.as_ref().is_some_and(|fetch| !fetch.with_ties && !fetch.percent);
         if takes_rows && let Some(fetch) = query.fetch.take() {
             let offset = match query.limit_clause.take() {
                 Some(LimitClause::LimitOffset { offset, .. }) => offset,
                 _ => None,
             };
-            let limit = fetch.quantity;
+            // FETCH FIRST ROW ONLY.
+            let limit = fetch.quantity.or_else(|| Some(Expr::value(Value::Number("1".to_owned(), false))));
             query.limit_clause = Some(LimitClause::LimitOffset { limit, offset, limit_by: vec![] });
         }
         ControlFlow::Continue(())

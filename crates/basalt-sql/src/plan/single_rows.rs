@@ -27,6 +27,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::error::{SqlError, code};
+
 /// The rule, for before types are made equal.
 #[derive(Debug)]
 pub(crate) struct SingleRows;
@@ -114,7 +116,8 @@ impl ScalarUDFImpl for OneRow {
         let rows = totals.column(1).as_primitive::<Int64Type>();
         let is_several = |at: usize| totals.is_valid(at) && rows.is_valid(at) && rows.value(at) > 1;
         if (0..totals.len()).any(is_several) {
-            return exec_err!("a subquery that is a value has more than one row for an outer row");
+            let text = "a subquery that is a value has more than one row for an outer row";
+            return Err(SqlError::coded(code::SINGLE_ROW_SUBQUERY, text).into());
         }
         let values = totals.column(0).to_data();
         let nulls = NullBuffer::union(totals.nulls(), values.nulls());

@@ -108,7 +108,9 @@ fn widened_total(mut total: Expr, input: &DFSchema) -> Result<(Expr, Option<Data
         function = &mut alias.expr;
     }
     let arguments = match function {
-        Expr::AggregateFunction(AggregateFunction { func, params }) if func.name() == "sum" => &mut params.args,
+        Expr::AggregateFunction(AggregateFunction { func, params }) if func.name() == "sum" => {
+            &mut params.args
+        }
         Expr::WindowFunction(window) => match window.as_mut() {
             WindowFunction { fun: WindowFunctionDefinition::AggregateUDF(func), params }
                 if func.name() == "sum" =>
@@ -186,7 +188,8 @@ where
 {
     sums.as_primitive::<Decimal128Type>().try_unary(|sum| {
         T::Native::try_from(sum).map_err(|_| {
-            let text = format!("the sum {sum} is beyond {name}; SUM(CAST(.. AS DECIMAL(38, 0))) has all its digits");
+            let text =
+                format!("the sum {sum} is beyond {name}; SUM(CAST(.. AS DECIMAL(38, 0))) has all its digits");
             SqlError::coded(code::DATA_EXCEEDS_CAPACITY, text).into()
         })
     })

@@ -108,7 +108,7 @@ impl Wish<'_> {
         });
         let Some(best) = best else {
             reasons.extend(candidates.iter().map(|candidate| candidate.why_not(own_cost)));
-            return Ok(Chosen::Table(Some(format!("none ({})", reasons.join("; ")))));
+            return Ok(Chosen::Table(Some(format!("none ({})", listed(&reasons)))));
         };
         let best = candidates.remove(best);
         reasons.extend(candidates.iter().map(|candidate| candidate.why_not(best.cost)));
@@ -213,6 +213,31 @@ impl Wish<'_> {
     }
 }
 
+/// Indexes that are named together if the same speaks against them.
+const NAMED_TOGETHER: usize = 4;
+/// Those of them that are named; the others are counted.
+const NAMED_MOST: usize = 3;
+
+/// Reasons, each behind the name of an index; many that are the same as one.
+fn listed(reasons: &[String]) -> String {
+    let parts = |reason: &String| -> Option<(String, String)> {
+        let (name, why) = reason.split_once(": ")?;
+        Some((name.to_owned(), why.to_owned()))
+    };
+    let mut groups: Vec<(String, Vec<String>)> = vec![];
+    for (name, why) in reasons.iter().filter_map(parts) {
+        match groups.iter_mut().find(|group| group.0 == why) {
+            Some(group) => group.1.push(name),
+            None => groups.push((why, vec![name])),
+        }
+    }
+    let group = |(why, names): (String, Vec<String>)| match names.len() {
+        ..NAMED_TOGETHER => names.iter().map(|name| format!("{name}: {why}")).collect::<Vec<_>>().join("; "),
+        all => format!("{} and {} others: {why}", names[..NAMED_MOST].join(", "), all - NAMED_MOST),
+    };
+    groups.into_iter().map(group).collect::<Vec<_>>().join("; ")
+}
+
 impl Candidate<'_> {
     fn is_useful(&self) -> bool {
         !self.is_full || self.in_order || self.is_small
@@ -227,7 +252,7 @@ impl Candidate<'_> {
             Self { is_small: true, .. } => ", smaller than the table".to_owned(),
             _ => String::new(),
         };
-        if reasons.is_empty() { why } else { format!("{why}, not {}", reasons.join("; ")) }
+        if reasons.is_empty() { why } else { format!("{why}, not {}", listed(reasons)) }
     }
 
     fn why_not(&self, cost: u64) -> String {
