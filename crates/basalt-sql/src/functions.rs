@@ -29,6 +29,7 @@ mod rounding;
 mod text;
 mod unsigned;
 mod wide;
+mod wide_sum;
 mod zones;
 
 use std::collections::HashMap;
@@ -62,6 +63,7 @@ pub(crate) use product::RoundedProducts;
 pub(crate) use text::Concatenation;
 pub(crate) use unsigned::NOT_NEGATIVE;
 pub(crate) use wide::WideArithmetic;
+pub(crate) use wide_sum::{fraction, put_together, whole_part};
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {

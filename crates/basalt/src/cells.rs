@@ -107,6 +107,51 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Large rows come in parts, by cells or by bytes; several gets are answered together; a reader may ask for what was written within some time.
+//!
+//! ```
+//! # use basalt::cells::*;
+//! # let dir = tempfile::tempdir()?;
+//! # let db = Database::open(&dir.path().join("db"), OpenOptions::create())?;
+//! # let name = TableName::in_default("wide");
+//! # db.create_table(TableDescriptor::new(name.clone()).family(FamilyDescriptor { versions_max: 2, ..FamilyDescriptor::new("d") }))?;
+//! let wide = db.open_table(&name)?;
+//! let mut put = Put::new("row");
+//! for column in 0..10 {
+//!     put = put.add_at("d", format!("c{column}"), 100 + column, "a value");
+//! }
+//! wide.put(put)?;
+//! let parts = wide.scan(&Scan::new().batch(4))?.collect::<Result<Vec<_>, _>>()?;
+//! assert_eq!(parts.iter().map(|part| (part.len(), part.is_partial())).collect::<Vec<_>>(), [(4, true), (4, true), (2, false)]);
+//! assert!(wide.scan(&Scan::new().result_bytes_max(100))?.count() > 1);
+//!
+//! let found = wide.get_all(&[Get::new("row").column("d", "c3"), Get::new("nowhere")])?;
+//! assert_eq!((found[0].len(), found[1].is_empty()), (1, true));
+//! assert_eq!(wide.get(&Get::new("row").time_range(103, 106))?.len(), 3);
+//!
+//! // Several changes of one row at once; of several rows, each with its own answer.
+//! let changes: Vec<Mutation> = vec![Put::new("row").add("d", "new", "1").into(), Delete::new("row").column("d", "c0").into()];
+//! wide.mutate_row(changes)?;
+//! let answers = wide.batch(vec![Action::Get(Get::new("row").column("d", "new")), Action::Mutate(Put::new("other").add("d", "x", "2").into())]);
+//! assert!(answers.iter().all(Result::is_ok));
+//!
+//! // A cell with a life of its own, in milliseconds.
+//! wide.put(Put::new("session").ttl_ms(0).add("d", "token", "gone at once"))?;
+//! assert!(!wide.exists(&Get::new("session"))?);
+//!
+//! // Files are written and rewritten by themselves; this is for who cannot wait.
+//! wide.flush()?;
+//! wide.major_compact()?;
+//! assert_eq!(db.stats(wide.id())?.files, 1);
+//!
+//! db.set_table_enabled(wide.id(), false)?;
+//! assert!(wide.get(&Get::new("row")).is_err());
+//! db.set_table_enabled(wide.id(), true)?;
+//! db.truncate_table(&name, false)?;
+//! assert_eq!(db.open_table(&name)?.scan(&Scan::new())?.count(), 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Regions
 //!
 //! ```

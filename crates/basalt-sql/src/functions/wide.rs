@@ -148,7 +148,7 @@ impl Wide {
     }
 }
 
-fn number(digits: i256) -> Option<Decimal> {
+pub(super) fn number(digits: i256) -> Option<Decimal> {
     narrowed(digits, DECIMAL_DEFAULT.1.into())
 }
 

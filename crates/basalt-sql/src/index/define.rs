@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use super::expires;
 use crate::catalog;
 use crate::definition::TableOptions;
-use crate::dialect::{CreateIndex, Name};
+use crate::dialect::{self, CreateIndex, Name};
 use crate::error::{SqlError, code};
 use crate::ingest::find_column;
 use crate::plan::{Planning, resolve_families};
@@ -74,7 +74,7 @@ pub(super) fn define(
         unique: statement.unique,
         parts,
         copies,
-        condition: condition.map(|condition| condition.to_string()),
+        condition: condition.map(|condition| dialect::printable(&condition).to_string()),
     };
     let mut descriptor = TableDescriptor::new(name).family(family);
     descriptor.schema = Some(schema(key, columns));
@@ -247,7 +247,7 @@ impl Shape<'_> {
             let message = format!("{expr} is of a type that cannot be indexed; CAST it to one that can");
             SqlError::coded(code::TYPE_MISMATCH, message)
         })?;
-        let text = expr.to_string();
+        let text = dialect::printable(expr).to_string();
         self.push(IndexSource::Expression(text.clone()), text, value_column(sql_type, order), true)
     }
 

@@ -51,6 +51,14 @@ impl VisitorMut for Phrases {
         {
             value.value = Value::Null;
         }
+        if let Expr::Like { pattern, escape_char: None, .. } | Expr::ILike { pattern, escape_char: None, .. } =
+            expr
+            && let Expr::Value(pattern) = pattern.as_mut()
+            && let Value::SingleQuotedString(pattern) = &mut pattern.value
+            && pattern.contains('\\')
+        {
+            *pattern = like_pattern(pattern);
+        }
         if matches!(expr, Expr::Function(_) | Expr::AnyOp { .. } | Expr::AllOp { .. })
             && let Some(rewritten) = reworded(&dialect::printable(expr))
         {
@@ -58,6 +66,19 @@ impl VisitorMut for Phrases {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// A pattern of LIKE as the planner reads it. In Phoenix a backslash before anything but `%`, `_` and another one is a character like any other.
+fn like_pattern(written: &str) -> String {
+    let mut pattern = String::with_capacity(written.len() + 4);
+    let mut chars = written.chars().peekable();
+    while let Some(ch) = chars.next() {
+        pattern.push(ch);
+        if ch == '\\' {
+            pattern.push(chars.next_if(|next| matches!(next, '%' | '_' | '\\')).unwrap_or('\\'));
+        }
+    }
+    pattern
 }
 
 /// The expression in the planner's words, if it has others.

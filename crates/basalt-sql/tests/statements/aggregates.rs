@@ -74,7 +74,7 @@ async fn fill(session: &Session, chance: &mut Chance, rows: u64) {
             or_null(format!("{}.{:02}", n % 90_000, n % 100), 1),
             or_null(format!("-{}.{:04}", n % 7, n % 10_000), 2),
             or_null(format!("{}", n % 9), 3),
-            or_null(format!("{}", n * 9_000_000_000_000), 4),
+            or_null(format!("{}", n * 900_000_000), 4),
             or_null(format!("'s{}'", n % 4), 5),
             or_null(format!("'{}'", ["A", "N", "R"][n as usize % 3]), 6),
             or_null(format!("'a longer text, number {}'", n % 6), 7),
