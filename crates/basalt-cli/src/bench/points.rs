@@ -322,10 +322,6 @@ impl Figure {
         let value = value.parse().with_context(|| format!("not a figure: {value}"))?;
         Ok(Self { question: question.to_owned(), value, unit: unit.to_owned() })
     }
-
-    fn json(&self) -> Value {
-        json!({ "question": self.question, "figure": self.value, "unit": self.unit })
-    }
 }
 
 impl Rounds {
@@ -337,8 +333,14 @@ impl Rounds {
         self.0.iter().filter_map(asked).collect()
     }
 
+    /// Each question with its median, and what was found by round.
     fn json(&self) -> Value {
-        Value::from_iter(self.0.iter().map(|round| Value::from_iter(round.iter().map(Figure::json))))
+        let figures = self.0.first().into_iter().flatten();
+        let asked = figures.map(|figure| {
+            let rounds = self.of(&figure.question);
+            json!({ "question": figure.question, "figure": median(rounds.clone()), "unit": figure.unit, "rounds": rounds })
+        });
+        asked.collect()
     }
 }
 
