@@ -301,7 +301,8 @@ impl Run {
 
 /// Says what a run did, also when it passes: the runner keeps what goes through `eprintln!` to itself then.
 fn report(line: std::fmt::Arguments<'_>) {
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    let mut uncaptured = std::io::stderr();
+    writeln!(uncaptured, "{line}").unwrap();
 }
 
 fn upsert(k: u64, rows: u64) -> String {

@@ -155,5 +155,6 @@ pub(crate) fn show(rows: &Rows) -> Vec<String> {
 /// Says how many faults a test injected, also when it passes: the runner keeps what goes through `println!` to itself then.
 pub(crate) fn report(line: std::fmt::Arguments<'_>) {
     use std::io::Write;
-    writeln!(std::io::stderr(), "{line}").unwrap();
+    let mut uncaptured = std::io::stderr();
+    writeln!(uncaptured, "{line}").unwrap();
 }
