@@ -135,8 +135,8 @@
 //! let answers = wide.batch(vec![Action::Get(Get::new("row").column("d", "new")), Action::Mutate(Put::new("other").add("d", "x", "2").into())]);
 //! assert!(answers.iter().all(Result::is_ok));
 //!
-//! // A cell with a life of its own, in milliseconds.
-//! wide.put(Put::new("session").ttl_ms(0).add("d", "token", "gone at once"))?;
+//! // A cell with a life of its own, of a second, which is over: it began in 1970.
+//! wide.put(Put::new("session").ttl_ms(1_000).add_at("d", "token", 1_000, "gone"))?;
 //! assert!(!wide.exists(&Get::new("session"))?);
 //!
 //! // Files are written and rewritten by themselves; this is for who cannot wait.
