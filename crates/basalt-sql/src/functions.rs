@@ -63,7 +63,7 @@ pub(crate) use product::RoundedProducts;
 pub(crate) use text::Concatenation;
 pub(crate) use unsigned::NOT_NEGATIVE;
 pub(crate) use wide::WideArithmetic;
-pub(crate) use wide_sum::{fraction, put_together, whole_part};
+pub(crate) use wide_sum::{ALL_DIGITS, bigint_sum, fraction, put_together, unsigned_long_sum, whole_part};
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {

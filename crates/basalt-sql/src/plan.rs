@@ -261,7 +261,7 @@ impl Planning {
         key_offset::rewrite(&mut query, self)?;
         merged::check(&query)?;
         row_facts::rewrite(&mut query, self);
-        recursive::name_itself(&mut query);
+        let is_recursive = recursive::name_itself(&mut query);
         self.aliases.lock().add_from(&query);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
@@ -271,7 +271,10 @@ impl Planning {
         let having = Having::of(&query, self);
         let plan = basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)))
             .map_err(|error| having.explain(self.error(error)))?;
-        let plan = recursive::agree(plan).map_err(|error| self.error(error))?;
+        let plan = match is_recursive {
+            true => recursive::agree(plan).map_err(|error| self.error(error))?,
+            false => plan,
+        };
         sequence::place(plan, self.engine.dealer(), &self.currents)
     }
 

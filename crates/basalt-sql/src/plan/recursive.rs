@@ -15,18 +15,23 @@ use datafusion::sql::sqlparser::ast::{Ident, Query, TableAlias, TableFactor, Vis
 
 use crate::functions::as_it_is;
 
-/// Names the query inside of itself.
-pub(super) fn name_itself(query: &mut Query) {
-    let _ = query.visit(&mut Queries);
+/// Names each such query inside of itself; true if there is one.
+pub(super) fn name_itself(query: &mut Query) -> bool {
+    let mut queries = Queries { found: false };
+    let _ = query.visit(&mut queries);
+    queries.found
 }
 
-struct Queries;
+struct Queries {
+    found: bool,
+}
 
 impl VisitorMut for Queries {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         if let Some(with) = query.with.as_mut().filter(|with| with.recursive) {
+            self.found = true;
             for cte in &mut with.cte_tables {
                 let _ = cte.query.visit(&mut References(cte.alias.name.clone()));
             }
@@ -51,7 +56,7 @@ impl VisitorMut for References {
     }
 }
 
-/// The plan with terms that agree.
+/// The plan of a query that has such ones, with terms that agree.
 pub(super) fn agree(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut found = false;
     let plan = plan.transform_up_with_subqueries(|plan| match plan {

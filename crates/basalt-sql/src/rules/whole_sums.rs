@@ -4,27 +4,21 @@
 //!
 //! SUM of smaller integers is left as it is: four thousand million rows do not take it beyond a BIGINT.
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use basalt_hfile::typed::DECIMAL_DEFAULT;
-use datafusion::arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Int64Type, UInt64Type};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, DFSchemaRef, Result, exec_err};
+use datafusion::common::{DFSchema, DFSchemaRef, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
-    Aggregate, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Projection, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility, Window, WindowFunctionDefinition,
+    Aggregate, Cast, Expr, ExprSchemable, LogicalPlan, Projection, ScalarUDF, Window,
+    WindowFunctionDefinition,
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::error::{SqlError, code};
-use crate::functions::{fraction, put_together, whole_part};
-
-/// All digits that such a sum can have.
-const ALL_DIGITS: DataType = DataType::Decimal128(38, 0);
+use crate::functions::{ALL_DIGITS, bigint_sum, fraction, put_together, unsigned_long_sum, whole_part};
 
 /// See the module.
 #[derive(Debug)]
@@ -49,13 +43,9 @@ enum Total {
 
 impl WholeSums {
     pub(crate) fn new() -> Self {
-        let function = |of| {
-            let signature = Signature::exact(vec![ALL_DIGITS], Volatility::Immutable);
-            Arc::new(ScalarUDF::new_from_impl(InRange { of, signature }))
-        };
         Self {
-            signed: function(DataType::Int64),
-            unsigned: function(DataType::UInt64),
+            signed: Arc::new(bigint_sum()),
+            unsigned: Arc::new(unsigned_long_sum()),
             whole_part: Arc::new(whole_part()),
             fraction: Arc::new(fraction()),
             put_together: Arc::new(put_together()),
@@ -189,62 +179,4 @@ fn summed(total: &mut Expr) -> Option<(&mut Expr, bool)> {
 fn is_short(argument: &Expr, input: &DFSchema) -> bool {
     let Expr::Cast(cast) = argument else { return false };
     cast.expr.get_type(input).is_ok_and(|of| of.is_integer() && of.primitive_width() <= Some(4))
-}
-
-/// A sum in the type that it shall have.
-#[derive(Debug)]
-struct InRange {
-    of: DataType,
-    signature: Signature,
-}
-
-impl PartialEq for InRange {
-    fn eq(&self, other: &Self) -> bool {
-        self.of == other.of
-    }
-}
-
-impl Eq for InRange {}
-
-impl Hash for InRange {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.of.hash(state);
-    }
-}
-
-impl ScalarUDFImpl for InRange {
-    fn name(&self) -> &str {
-        if self.of == DataType::Int64 { "$bigint_sum" } else { "$unsigned_long_sum" }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
-        Ok(self.of.clone())
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [sums] = args.args.as_slice() else { return exec_err!("{} takes one argument", self.name()) };
-        let sums = sums.to_array(args.number_rows)?;
-        let narrowed: ArrayRef = match self.of {
-            DataType::Int64 => Arc::new(in_range::<Int64Type>(&sums, "BIGINT")?),
-            _ => Arc::new(in_range::<UInt64Type>(&sums, "UNSIGNED_LONG")?),
-        };
-        Ok(ColumnarValue::Array(narrowed))
-    }
-}
-
-fn in_range<T>(sums: &ArrayRef, name: &str) -> Result<PrimitiveArray<T>>
-where
-    T: ArrowPrimitiveType<Native: TryFrom<i128>>,
-{
-    sums.as_primitive::<Decimal128Type>().try_unary(|sum| {
-        T::Native::try_from(sum).map_err(|_| {
-            let text =
-                format!("the sum {sum} is beyond {name}; SUM(CAST(.. AS DECIMAL(38, 0))) has all its digits");
-            SqlError::coded(code::DATA_EXCEEDS_CAPACITY, text).into()
-        })
-    })
 }

@@ -211,21 +211,25 @@ pub(crate) fn find_together(
     if !is_here(second) {
         return Ok(None);
     }
-    let here = &rows[..rows.iter().take_while(|row| is_here(row)).count()];
+    // Only as far as it is looked: most of the others are of other vectors.
+    let here = |at: usize| rows.get(at).copied().filter(|row| is_here(row));
     // The filter is asked before a block would have to be read.
     let may_be = |row: &[u8]| file.explained(reader.may_contain_row(row));
     let mut absent = 0;
-    while absent < here.len() && !may_be(here[absent])? {
-        absent += 1;
-    }
-    let Some(first) = here.get(absent) else {
-        return Ok(Some(Together { rows: absent, block: Arc::default() }));
+    let first = loop {
+        match here(absent) {
+            None => return Ok(Some(Together { rows: absent, block: Arc::default() })),
+            Some(row) if may_be(row)? => break row,
+            Some(_) => absent += 1,
+        }
     };
     let Some(group) = file.row_group(index, access)? else { return Ok(None) };
     let vector_of = |row: &[u8]| group.vector_of_row(row).map_err(|error| file.explain(error, Some(index)));
     let vector = vector_of(first)?;
     let mut count = absent + 1;
-    while count < here.len() && vector_of(here[count])? == vector {
+    while let Some(row) = here(count)
+        && vector_of(row)? == vector
+    {
         count += 1;
     }
     if count < 2 {
@@ -237,8 +241,8 @@ pub(crate) fn find_together(
             file.read_part((index, vector), &group, access)?
         }
         None => {
-            let mut wanted = vec![*first];
-            for row in &here[absent + 1..count] {
+            let mut wanted = vec![first];
+            for row in &rows[absent + 1..count] {
                 if may_be(row)? {
                     wanted.push(*row);
                 }
