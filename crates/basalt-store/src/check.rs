@@ -190,8 +190,13 @@ impl Check<'_> {
         for corruption in found.damage {
             self.corruption(corruption);
         }
-        if let Some((path, len)) = found.torn {
-            self.note(path, Some(len), "the log ends in a torn write, which no acknowledged write is behind");
+        if let Some(torn) = found.torn.filter(|torn| !torn.blank) {
+            let offset = Some(torn.offset);
+            self.note(
+                torn.path,
+                offset,
+                "the log ends in a torn write, which no acknowledged write is behind",
+            );
         }
         for segment in found.useless {
             self.note(layout::segment_path(self.root, segment), None, "the segment is not needed any more");

@@ -324,8 +324,9 @@ impl Shared {
             log.sync(crate::env::SyncKind::Data)?;
         }
         log.mark();
+        let trimmed = log.trim();
         drop((log, sequencer));
-        Ok(())
+        trimmed
     }
 }
 

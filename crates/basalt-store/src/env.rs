@@ -52,7 +52,10 @@ pub trait StorageFile: FileWrite {
     fn sync(&mut self, kind: SyncKind) -> io::Result<()> {
         self.syncer().sync(kind)
     }
-    /// Cuts the file to `len` bytes; later appends go behind them.
+    /// Writes `len` zeros behind the end, which later appends write over: a sync of these has no new length to make durable.
+    /// If it fails, some of them may be there.
+    fn reserve(&mut self, len: u64) -> io::Result<()>;
+    /// Cuts the file to `len` bytes, and what is left of [`Self::reserve`] off; later appends go behind them.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 }
 

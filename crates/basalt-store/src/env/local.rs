@@ -4,6 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -42,6 +43,16 @@ impl FileSync for File {
 impl StorageFile for LocalWrite {
     fn syncer(&self) -> Arc<dyn FileSync> {
         Arc::clone(&self.file) as _
+    }
+
+    fn reserve(&mut self, len: u64) -> io::Result<()> {
+        const ZEROS: &[u8] = &[0; 64 << 10];
+        let start = self.file.as_ref().stream_position()?;
+        for at in (0..len).step_by(ZEROS.len()) {
+            let part = (len - at).min(ZEROS.len() as u64) as usize;
+            self.file.write_all_at(&ZEROS[..part], start + at)?;
+        }
+        Ok(())
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {

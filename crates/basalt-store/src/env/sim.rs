@@ -5,7 +5,7 @@
 //! * Bytes appended to a file are in the page cache until `sync`; a power loss keeps the synced prefix and
 //!   a random part of the rest: torn at any byte, its end possibly zeros, or some of its sectors written and others not.
 //! * A cut (truncate, or create over an existing file) is volatile until `sync` as well: a power loss may bring back
-//!   the durable bytes that it took away, in part.
+//!   the durable bytes that it took away, in part. The same holds for reserved zeros that are written over.
 //! * Names (create, rename, remove) are volatile until `sync_dir` of the directory; a power loss undoes them
 //!   one by one at random, but in order: what survives is a prefix of the directory's changes.
 //! * The n-th call can fail: with a full disk, an I/O error, a write of half the bytes, or a sync that loses
@@ -27,7 +27,7 @@ use super::{
 /// What an injected fault does to the call that it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `ENOSPC` for a call that needs space: create, append, rename, create_dir. Others succeed.
+    /// `ENOSPC` for a call that needs space: create, append, reserve, rename, create_dir. Others succeed.
     Full,
     /// `EIO`; nothing happens.
     Io,
@@ -64,6 +64,8 @@ struct File {
     stale: Vec<u8>,
     /// Bytes that count as durable because a failed sync gave them up.
     lost: Vec<Range<usize>>,
+    /// So many zeros at the end are there to be written over.
+    reserved: usize,
 }
 
 impl File {
@@ -72,14 +74,37 @@ impl File {
     }
 
     fn cut(&mut self, len: usize) {
+        self.give_up_behind(len);
+        self.bytes.truncate(len);
+        self.reserved = 0;
+    }
+
+    /// What is durable behind `len` is to be replaced.
+    fn give_up_behind(&mut self, len: usize) {
         if len < self.synced {
             let mut stale = self.bytes[len..self.synced].to_vec();
             stale.append(&mut self.stale);
             (self.synced, self.stale) = (len, stale);
         }
-        self.bytes.truncate(len);
         self.lost.retain(|lost| lost.start < len);
         self.lost.iter_mut().for_each(|lost| lost.end = lost.end.min(len));
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.bytes.len() - self.reserved;
+        let over = self.reserved.min(bytes.len());
+        if over > 0 {
+            self.give_up_behind(end);
+        }
+        self.bytes[end..end + over].copy_from_slice(&bytes[..over]);
+        self.bytes.extend_from_slice(&bytes[over..]);
+        self.reserved -= over;
+    }
+
+    fn reserve(&mut self, len: usize) {
+        let more = len.saturating_sub(self.reserved);
+        self.bytes.resize(self.bytes.len() + more, 0);
+        self.reserved += more;
     }
 
     /// A sync fails as Linux has it fail: the pages are clean, and not on the disk.
@@ -191,7 +216,9 @@ impl SimStorage {
     pub fn overwrite(&self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
         let mut state = self.state.lock();
         let id = state.find(path)?;
-        state.files.insert(id, File::durable(bytes));
+        let before = &state.files[&id];
+        let reserved = if before.bytes.len() == bytes.len() { before.reserved } else { 0 };
+        state.files.insert(id, File { reserved, ..File::durable(bytes) });
         Ok(())
     }
 
@@ -244,7 +271,7 @@ impl State {
         self.calls += 1;
         let plan = self.plan?;
         let full = matches!(plan.fault, Fault::Full | Fault::ShortWrite);
-        let concerned = !full || matches!(op, "create" | "append" | "rename" | "create_dir");
+        let concerned = !full || matches!(op, "create" | "append" | "reserve" | "rename" | "create_dir");
         let hit = concerned && self.calls >= plan.at && self.calls - plan.at < plan.calls;
         self.injected += u64::from(hit);
         hit.then_some(plan.fault)
@@ -396,7 +423,7 @@ impl FileWrite for SimWrite {
             Some(Fault::ShortWrite) => bytes.len() / 2,
             Some(_) => 0,
         };
-        self.with_file(&mut state, |file| file.bytes.extend_from_slice(&bytes[..written]))?;
+        self.with_file(&mut state, |file| file.append(&bytes[..written]))?;
         match fault {
             None => Ok(()),
             Some(fault) => Err(fault.strike("append")),
@@ -425,6 +452,11 @@ impl FileSync for SimWrite {
 impl StorageFile for SimWrite {
     fn syncer(&self) -> Arc<dyn FileSync> {
         Arc::new(self.clone())
+    }
+
+    fn reserve(&mut self, len: u64) -> io::Result<()> {
+        let mut state = self.storage.call("reserve")?;
+        self.with_file(&mut state, |file| file.reserve(len as usize))
     }
 
     fn truncate(&mut self, len: u64) -> io::Result<()> {
@@ -477,7 +509,9 @@ impl Storage for SimStorage {
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
-        let id = self.call("open_append")?.find(path)?;
+        let mut state = self.call("open_append")?;
+        let id = state.find(path)?;
+        state.files.entry(id).or_default().reserved = 0;
         Ok(Box::new(SimWrite { storage: self.clone(), id }))
     }
 

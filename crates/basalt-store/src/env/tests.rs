@@ -25,6 +25,22 @@ fn storage_laws(storage: &dyn Storage, root: PathBuf) {
     storage.open_append(&path).unwrap().append(b"?").unwrap();
     assert_eq!(&storage.open(&path).unwrap().read_at(0, 7).unwrap()[..], b"hello!?");
 
+    let zeros = dir.join("zeros");
+    let mut file = storage.create(&zeros).unwrap();
+    file.append(b"one").unwrap();
+    file.reserve(100_000).unwrap();
+    file.append(b"two").unwrap();
+    let read = storage.open(&zeros).unwrap();
+    assert_eq!((read.size(), &read.read_at(0, 8).unwrap()[..]), (100_003, &b"onetwo\0\0"[..]));
+    file.append(&[7; 100_000]).unwrap();
+    assert_eq!(storage.open(&zeros).unwrap().size(), 100_006, "longer than what was reserved");
+    file.reserve(10).unwrap();
+    file.truncate(100_006).unwrap();
+    file.append(b"three").unwrap();
+    let read = storage.open(&zeros).unwrap();
+    assert_eq!((read.size(), &read.read_at(100_005, 6).unwrap()[..]), (100_011, &b"\x07three"[..]));
+    storage.remove(&zeros).unwrap();
+
     let other = dir.join("other");
     storage.create(&other).unwrap().append(b"old").unwrap();
     storage.rename(&path, &other).unwrap();
@@ -118,6 +134,26 @@ fn bytes_that_were_cut_off_may_come_back_until_a_sync() {
     let back = (0..50).filter(|&seed| after_cut(seed, false) == b"safe and gone").count();
     let stayed_away = (0..50).filter(|&seed| after_cut(seed, false) == b"safe").count();
     assert!(back > 0 && stayed_away > 0, "{back} {stayed_away}");
+}
+
+#[test]
+fn what_is_written_over_zeros_is_as_volatile_as_what_is_appended() {
+    let (mut zeros, mut arrived) = (0, 0);
+    for seed in 0..200 {
+        let storage = SimStorage::new(seed);
+        let path = Path::new("/f");
+        let mut file = storage.create(path).unwrap();
+        storage.sync_dir(Path::new("/")).unwrap();
+        file.append(b"safe").unwrap();
+        file.reserve(2_000).unwrap();
+        file.sync(SyncKind::Data).unwrap();
+        file.append(b"loose").unwrap();
+        let bytes = storage.power_loss().read(path).unwrap();
+        assert!(bytes.starts_with(b"safe"), "seed {seed}");
+        zeros += usize::from(bytes[4..].iter().all(|&byte| byte == 0));
+        arrived += usize::from(bytes[4..].starts_with(b"loose"));
+    }
+    assert!(zeros > 10 && arrived > 10, "{zeros} {arrived}");
 }
 
 #[test]

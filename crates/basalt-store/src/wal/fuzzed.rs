@@ -105,6 +105,7 @@ pub(crate) fn segment() -> Vec<u8> {
         writer.sync(SyncKind::Data).expect("nothing fails");
     }
     writer.mark();
+    writer.trim().expect("nothing fails");
     storage.read(&layout::segment_path(Path::new(ROOT), 1)).expect("it was written above")
 }
 

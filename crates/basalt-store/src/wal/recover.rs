@@ -36,8 +36,8 @@ pub(crate) struct Recovered {
     pub(crate) timestamp: i64,
     /// Valid frames, marks included.
     pub(crate) frames: u64,
-    /// Where the log has to be cut: path and length.
-    pub(crate) torn: Option<(PathBuf, u64)>,
+    /// What has to be cut off.
+    pub(crate) torn: Option<TornTail>,
     /// Nothing in the last segment says that all of it was durable.
     pub(crate) unproven: bool,
     /// Segments to remove: not needed any more, or begun and never used.
@@ -46,6 +46,16 @@ pub(crate) struct Recovered {
     pub(crate) unfinished: Vec<PathBuf>,
     /// Damage that was skipped.
     pub(crate) damage: Vec<Corruption>,
+}
+
+/// The end of the last segment, in which no acknowledged write can be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TornTail {
+    pub(crate) path: PathBuf,
+    /// Where it begins.
+    pub(crate) offset: u64,
+    /// Nothing but zeros, which were there to be written over.
+    pub(crate) blank: bool,
 }
 
 /// What to read and how.
@@ -179,7 +189,8 @@ impl LogReader<'_> {
         while let Some(bad) = self.read_sound_frames(segment, &mut place, found, replay)? {
             let claimed = segment.durable_end_behind(place.at)?;
             if claimed.is_none_or(|durable_end| durable_end <= place.at) && !later_is_valid()? {
-                found.torn = Some((segment.path.clone(), place.at));
+                let blank = segment.is_blank_from(place.at)?;
+                found.torn = Some(TornTail { path: segment.path.clone(), offset: place.at, blank });
                 break;
             }
             self.damaged(found, &segment.path, place.at, bad)?;
@@ -291,9 +302,9 @@ pub(crate) fn repair(env: &Env, root: &Path, found: &Recovered) -> Result<()> {
         return rewrite(env, path, last.size_bytes);
     }
     let mut file = env.storage.open_append(path).map_err(Error::io("open", path))?;
-    if let Some((torn, len)) = &found.torn {
-        assert_eq!(torn, path, "nothing valid follows a torn tail");
-        file.truncate(*len).map_err(Error::io("truncate", path))?;
+    if let Some(torn) = &found.torn {
+        assert_eq!(torn.path, *path, "nothing valid follows a torn tail");
+        file.truncate(torn.offset).map_err(Error::io("truncate", path))?;
     }
     file.sync(SyncKind::All).map_err(Error::io("sync", path))
 }

@@ -112,6 +112,18 @@ impl Segment {
         Ok(section.map_or_else(|| BadFrame::unknown(what), |(section, _)| section.bad(what)))
     }
 
+    /// True if nothing but zeros follows.
+    pub(super) fn is_blank_from(&self, mut at: u64) -> Result<bool> {
+        while at < self.size_bytes() {
+            let bytes = self.read(at, STRETCH_BYTES)?;
+            if bytes.iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(true)
+    }
+
     /// The first valid frame header at or behind `from`.
     pub(super) fn next_header(&self, from: u64) -> Result<Option<FrameHeader>> {
         let mut first = None;

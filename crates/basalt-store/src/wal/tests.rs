@@ -68,6 +68,7 @@ fn three_frames(closed: bool) -> (Log, Vec<u8>) {
     if closed {
         writer.mark();
     }
+    writer.trim().unwrap();
     let bytes = log.storage.read(&Log::segment(1)).unwrap();
     (log, bytes)
 }
@@ -82,7 +83,9 @@ fn what_was_written_is_read_back_over_segments() {
     writer.sync(SyncKind::Data).unwrap();
     let (seqs, found) = log.read(false).unwrap();
     assert_eq!(seqs, (1..=20).collect::<Vec<_>>());
-    assert!(found.segments.len() > 3 && found.torn.is_none() && found.damage.is_empty());
+    assert!(found.segments.len() > 3 && found.damage.is_empty());
+    let torn = found.torn.expect("zeros to be written over");
+    assert!(torn.blank && torn.path == Log::segment(found.segments.last().unwrap().number));
     assert_eq!(found.next_segment, found.segments.last().unwrap().number + 1);
     assert_eq!(found.seq_last, Seq(20));
 }
@@ -101,6 +104,62 @@ fn a_tail_torn_at_any_byte_loses_only_the_frame_it_tears() {
         assert!(again == seqs && clean.torn.is_none(), "repaired after a cut to {len}");
         log.storage.create_if_missing(&Log::segment(1));
     }
+}
+
+#[test]
+fn zeros_are_written_over_and_cut_off_at_the_end() {
+    let log = Log::new(SimStorage::new(1));
+    let size = |number| log.storage.read(&Log::segment(number)).unwrap().len() as u64;
+    let mut writer = log.writer(1 << 20);
+    writer.append(payload(1)).unwrap();
+    let reserved = size(1);
+    assert!(reserved >= 64 << 10, "{reserved}");
+    let mut sizes = Vec::new();
+    for seq in 2..=2_000 {
+        writer.append(payload(seq)).unwrap();
+        sizes.push(size(1));
+    }
+    sizes.dedup();
+    assert!((2..8).contains(&sizes.len()), "the file grew to {sizes:?}");
+    writer.sync(SyncKind::Data).unwrap();
+    writer.finish_segment().unwrap();
+    writer.append(payload(2_001)).unwrap();
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!(seqs, (1..=2_001).collect::<Vec<_>>());
+    assert_eq!(found.segments[0].size_bytes, size(1), "nothing is left behind the last frame");
+    assert!(found.torn.as_ref().unwrap().blank && found.segments[1].size_bytes < size(2));
+    repair(&log.env, Path::new(ROOT), &found).unwrap();
+    assert_eq!((log.read(false).unwrap().1.torn, size(2)), (None, found.segments[1].size_bytes));
+}
+
+#[test]
+fn a_segment_is_not_followed_before_its_zeros_are_gone_for_good() {
+    for seed in 1..=50 {
+        let log = Log::new(SimStorage::new(seed));
+        let mut writer = log.writer(1 << 20);
+        writer.append(payload(1)).unwrap();
+        writer.sync(SyncKind::Data).unwrap();
+        writer.finish_segment().unwrap();
+        writer.append(payload(2)).unwrap();
+        let log = Log::new(log.storage.power_loss());
+        let (seqs, found) = log.read(false).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(seqs.starts_with(&[1]) && found.damage.is_empty(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_segment_whose_zeros_cannot_be_cut_off_stays_open() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(payload(1)).unwrap();
+    writer.sync(SyncKind::Data).unwrap();
+    log.storage.set_faults(Some(FaultPlan { at: 1, calls: 1, fault: Fault::Io }));
+    assert!(writer.finish_segment().is_err());
+    log.storage.set_faults(None);
+    writer.append(payload(2)).unwrap();
+    writer.sync(SyncKind::Data).unwrap();
+    let (seqs, found) = log.read(false).unwrap();
+    assert_eq!((seqs, found.segments.len()), (vec![1, 2], 1));
 }
 
 #[test]
@@ -165,13 +224,14 @@ fn unsynced_frames_may_vanish_out_of_order_without_alarm() {
     for seq in 1..=3 {
         writer.append(payload(seq)).unwrap();
     }
+    writer.trim().unwrap();
     let mut bytes = log.storage.read(&Log::segment(1)).unwrap();
     let frame = (bytes.len() - SEGMENT_HEADER) / 3;
     bytes[SEGMENT_HEADER + frame..SEGMENT_HEADER + 2 * frame].fill(0);
     log.storage.overwrite(&Log::segment(1), bytes).unwrap();
     let (seqs, found) = log.read(false).unwrap();
     assert_eq!(seqs, [1]);
-    assert_eq!(found.torn.unwrap().1, (SEGMENT_HEADER + frame) as u64);
+    assert_eq!(found.torn.unwrap().offset, (SEGMENT_HEADER + frame) as u64);
 }
 
 #[test]
@@ -185,6 +245,23 @@ fn a_partial_frame_is_cut_off_and_the_log_goes_on() {
     writer.append(payload(3)).unwrap();
     writer.sync(SyncKind::Data).unwrap();
     assert_eq!(log.read(false).unwrap().0, [1, 3]);
+}
+
+#[test]
+fn without_room_for_zeros_frames_are_appended() {
+    let log = Log::new(SimStorage::new(1));
+    let mut writer = log.writer(1 << 20);
+    writer.append(payload(1)).unwrap();
+    writer.finish_segment().unwrap();
+    // The calls to come: create, sync_dir, the header, the zeros.
+    log.storage.set_faults(Some(FaultPlan { at: 4, calls: 1, fault: Fault::Full }));
+    writer.append(payload(2)).unwrap();
+    assert_eq!(log.storage.injected(), 1);
+    let size = log.storage.read(&Log::segment(2)).unwrap().len();
+    assert!(size < 1 << 10, "{size} bytes");
+    log.storage.set_faults(None);
+    writer.append(payload(3)).unwrap();
+    assert_eq!(log.read(false).unwrap().0, [1, 2, 3]);
 }
 
 #[test]
@@ -209,6 +286,7 @@ fn a_sync_beside_appends_makes_durable_what_was_there_when_it_was_asked_for() {
     sync.run(SyncKind::Data).unwrap();
     assert!(writer.has_unsynced(), "the second frame");
     writer.append(payload(3)).unwrap();
+    writer.trim().unwrap();
     // The third frame says that the first was durable, and nothing of the second.
     let bytes = log.storage.read(&Log::segment(1)).unwrap();
     let frame = (bytes.len() - SEGMENT_HEADER) / 3;
@@ -385,7 +463,7 @@ fn nothing_behind_a_torn_frame_is_replayed_although_it_was_read_ahead() {
     let (log, at) = many_frames_and_a_damaged_one(false);
     let (seqs, found) = log.read(false).unwrap();
     assert_eq!(seqs, (1..DAMAGED).collect::<Vec<_>>());
-    assert_eq!(found.torn.unwrap().1, at);
+    assert_eq!(found.torn.unwrap().offset, at);
     assert_eq!(found.seq_last, Seq(DAMAGED - 1));
 }
 

@@ -64,6 +64,8 @@ struct OpenSegment {
     data_end: u64,
     /// Everything before this is durable.
     durable_end: Arc<AtomicU64>,
+    /// Where the zeros end that are there to be written over (rule 6); before `end` if there are none.
+    reserved_end: u64,
     seq_last: Seq,
     /// True if a mark follows the last frame (rule 4).
     marked: bool,
@@ -72,6 +74,24 @@ struct OpenSegment {
 impl OpenSegment {
     fn has_unsynced(&self) -> bool {
         self.data_end > self.durable_end.load(Acquire)
+    }
+
+    /// Sees to it that a short frame does not make the file longer (rule 6). Without the room it does.
+    fn make_room(&mut self, frame_len: usize) {
+        if frame_len <= SHORT_FRAME_BYTES && self.end + frame_len as u64 > self.reserved_end {
+            let len = self.end.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES_MAX);
+            let _ = self.file.reserve(len);
+            self.reserved_end = self.end + len;
+        }
+    }
+
+    /// Ends the file with the last frame.
+    fn trim(&mut self) -> io::Result<()> {
+        if self.reserved_end > self.end {
+            self.file.truncate(self.end)?;
+            self.reserved_end = 0;
+        }
+        Ok(())
     }
 }
 
@@ -109,6 +129,11 @@ pub(crate) struct LogWriter {
 
 /// Memory that is kept from one frame to the next, at most: new memory has to be cleared by the operating system.
 const SPARE_BYTES_MAX: usize = 4 << 20;
+/// Frames up to this length are written over zeros. To write longer ones twice would take longer than the new length.
+const SHORT_FRAME_BYTES: usize = 32 << 10;
+/// Zeros written at a time: as many bytes as the segment has, within these bounds.
+const RESERVED_BYTES_MIN: u64 = 64 << 10;
+const RESERVED_BYTES_MAX: u64 = 256 << 10;
 
 impl LogWriter {
     /// Goes on behind `finished` segments; creates nothing before the first frame.
@@ -189,6 +214,8 @@ impl LogWriter {
         if self.open.is_none() {
             self.open_segment()?;
         }
+        let open = self.open.as_mut().expect("opened above");
+        open.make_room(payload.bytes.len());
         self.append_frame(payload)?;
         let open = self.open.as_mut().expect("opened above");
         open.seq_last = open.seq_last.max(payload.seq_last);
@@ -213,6 +240,7 @@ impl LogWriter {
         payload.bytes[..FRAME_HEADER].copy_from_slice(&header.encode(self.log_id));
         if let Err(error) = open.file.append(&payload.bytes) {
             let path = layout::segment_path(&self.root, open.number);
+            open.reserved_end = 0;
             if let Err(cut) = open.file.truncate(open.end) {
                 self.syncs.fail(cut);
             }
@@ -254,9 +282,18 @@ impl LogWriter {
         }
     }
 
+    /// Ends the last segment's file with its last frame.
+    pub(crate) fn trim(&mut self) -> Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.trim().map_err(Error::io("truncate", &layout::segment_path(&self.root, open.number)))
+    }
+
     /// Ends the open segment (rule 5), so that it can be removed once it is not needed.
     pub(crate) fn finish_segment(&mut self) -> Result<()> {
-        self.sync(SyncKind::Data)?;
+        let cut_off = self.open.as_ref().is_some_and(|open| open.reserved_end > open.end);
+        self.trim()?;
+        // What was cut off must not come back before the next segment's header, although all frames may be durable.
+        self.sync(if cut_off { SyncKind::All } else { SyncKind::Data })?;
         if let Some(open) = self.open.take() {
             let entry = SegmentEntry { number: open.number, seq_last: open.seq_last, size_bytes: open.end };
             self.finished.push(entry);
@@ -311,6 +348,7 @@ impl LogWriter {
             end,
             data_end: 0,
             durable_end: Arc::default(),
+            reserved_end: 0,
             seq_last: Seq(0),
             marked: true,
         });
