@@ -13,7 +13,7 @@ use crate::schema::TableSchema;
 
 mod attributes;
 
-pub use attributes::{AttributeError, MAJOR_COMPACTION};
+pub use attributes::{AttributeError, BLOOM_ROW_PREFIX, MAJOR_COMPACTION, ROW_PREFIX_LENGTH};
 
 /// Identity of a table for its whole life; a name that is dropped and created again gets a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ pub struct FamilyDescriptor {
     pub encoding: String,
     /// COMPRESSION by name, e.g. `ZSTD`.
     pub compression: String,
-    /// BLOOMFILTER: `NONE`, `ROW` or `ROWCOL`.
+    /// BLOOMFILTER: `NONE`, `ROW`, `ROWCOL` or [`BLOOM_ROW_PREFIX`].
     pub bloom: String,
     /// BLOCKSIZE in bytes of unencoded cells. Default 65,536.
     pub block_bytes: u32,

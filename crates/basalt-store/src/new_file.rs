@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use basalt_hfile::columnar::ColumnBatch;
 use basalt_hfile::{Background, BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
-use basalt_model::{CellRef, FamilyDescriptor, Seq, TableSchema};
+use basalt_model::table::{BLOOM_ROW_PREFIX, ROW_PREFIX_LENGTH};
+use basalt_model::{CellRef, FamilyDescriptor, ROW_LEN_MAX, Seq, TableSchema};
 use parking_lot::Mutex;
 
 use crate::env::{Env, StorageFile, SyncKind};
@@ -160,10 +161,28 @@ pub(crate) fn writer_options(family: &FamilyDescriptor) -> Result<WriterOptions>
             .ok_or_else(|| unknown("DATA_BLOCK_ENCODING", &family.encoding))?,
         compression: Compression::from_name(&family.compression)
             .ok_or_else(|| unknown("COMPRESSION", &family.compression))?,
-        bloom: BloomKind::from_name(&family.bloom).ok_or_else(|| unknown("BLOOMFILTER", &family.bloom))?,
+        bloom: bloom_kind(family)?,
         block_bytes: family.block_bytes,
         ..WriterOptions::default()
     })
+}
+
+fn bloom_kind(family: &FamilyDescriptor) -> Result<BloomKind> {
+    let FamilyDescriptor { name, bloom, attributes, .. } = family;
+    if bloom != BLOOM_ROW_PREFIX {
+        let unknown =
+            || Error::Invalid(format!("family {name:?} has BLOOMFILTER {bloom:?}, which is not known"));
+        return BloomKind::from_name(bloom).ok_or_else(unknown);
+    }
+    let given = attributes.get(ROW_PREFIX_LENGTH);
+    match given.and_then(|len| len.trim().parse().ok()).filter(|len| (1..=ROW_LEN_MAX as u32).contains(len)) {
+        Some(len) => Ok(BloomKind::RowPrefix(len)),
+        None => Err(Error::Invalid(format!(
+            "family {name:?} has BLOOMFILTER {bloom}, which needs the attribute {ROW_PREFIX_LENGTH}, a number of bytes from 1 to {ROW_LEN_MAX}; \
+             found {}",
+            given.map_or("none", String::as_str)
+        ))),
+    }
 }
 
 impl FamilyTarget {

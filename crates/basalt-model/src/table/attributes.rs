@@ -34,6 +34,10 @@ pub struct AttributeError {
 
 /// How often everything that no reader sees leaves the files, in milliseconds; 0 for never.
 pub const MAJOR_COMPACTION: &str = "hbase.hregion.majorcompaction";
+/// BLOOMFILTER of prefixes of rows.
+pub const BLOOM_ROW_PREFIX: &str = "ROWPREFIX_FIXED_LENGTH";
+/// How many bytes such a prefix has; BLOOMFILTER [`BLOOM_ROW_PREFIX`] needs it.
+pub const ROW_PREFIX_LENGTH: &str = "RowPrefixBloomFilter.prefix_length";
 /// HBase's TTL for ever.
 const FOREVER_SECS: u64 = i32::MAX as u64;
 const NUMBER: &str = "a number from 1 to 2147483647";
@@ -41,7 +45,7 @@ const COUNT: &str = "a number from 0 to 2147483647";
 const FLAG: &str = "TRUE or FALSE";
 const ENCODING: &str = "NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1 or COLUMNAR";
 const COMPRESSION: &str = "NONE, GZ, SNAPPY, LZ4 or ZSTD";
-const BLOOM: &str = "NONE, ROW or ROWCOL";
+const BLOOM: &str = "NONE, ROW, ROWCOL or ROWPREFIX_FIXED_LENGTH";
 
 impl AttributeError {
     fn new(of: &'static str, name: &str, expected: &'static str, found: &str) -> Self {
@@ -117,7 +121,7 @@ impl FamilyDescriptor {
             "COMPRESSION" => {
                 self.compression = one_of(&["NONE", "GZ", "SNAPPY", "LZ4", "ZSTD"], COMPRESSION)?;
             }
-            "BLOOMFILTER" => self.bloom = one_of(&["NONE", "ROW", "ROWCOL"], BLOOM)?,
+            "BLOOMFILTER" => self.bloom = one_of(&["NONE", "ROW", "ROWCOL", BLOOM_ROW_PREFIX], BLOOM)?,
             "NEW_VERSION_BEHAVIOR" => {
                 self.delete_rule = if flag()? { DeleteRule::BySequence } else { DeleteRule::ByTimestamp };
             }

@@ -41,7 +41,7 @@ fn a_value_that_an_attribute_cannot_have_is_refused_and_changes_nothing() {
         ("BLOCKSIZE", "big", "a number from 1 to 2147483647"),
         ("DATA_BLOCK_ENCODING", "ZIP", "NONE, PREFIX, DIFF, FAST_DIFF, ROW_INDEX_V1 or COLUMNAR"),
         ("COMPRESSION", "RAR", "NONE, GZ, SNAPPY, LZ4 or ZSTD"),
-        ("BLOOMFILTER", "ALL", "NONE, ROW or ROWCOL"),
+        ("BLOOMFILTER", "ALL", "NONE, ROW, ROWCOL or ROWPREFIX_FIXED_LENGTH"),
         ("IN_MEMORY", "yes", "TRUE or FALSE"),
         ("hbase.hregion.majorcompaction", "1d", "a number of milliseconds, 0 for never"),
     ] {

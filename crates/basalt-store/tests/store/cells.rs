@@ -47,6 +47,43 @@ fn writes_that_ask_for_no_durability_get_that_of_their_table() {
     assert!(found("LOGGED", "a") && !found("SKIPPED", "a") && found("SKIPPED", "b"));
 }
 
+#[test]
+fn a_filter_of_prefixes_of_rows_needs_their_length_and_hides_no_row() {
+    let db = open(&SimStorage::new(1)).unwrap();
+    let name = TableName::in_default("T");
+    let mut family = FamilyDescriptor::new("f");
+    family.set("BLOOMFILTER", "ROWPREFIX_FIXED_LENGTH").unwrap();
+    for (length, found) in
+        [(None, "none"), (Some("0"), "0"), (Some("many"), "many"), (Some("32768"), "32768")]
+    {
+        let mut family = family.clone();
+        family
+            .attributes
+            .extend(length.map(|len| ("RowPrefixBloomFilter.prefix_length".to_owned(), len.to_owned())));
+        let error =
+            db.create_table(TableDescriptor::new(name.clone()).family(family)).unwrap_err().to_string();
+        let expected =
+            format!("RowPrefixBloomFilter.prefix_length, a number of bytes from 1 to 32767; found {found}");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+    family.set("RowPrefixBloomFilter.prefix_length", "3").unwrap();
+    db.create_table(TableDescriptor::new(name.clone()).family(family)).unwrap();
+    let table = db.open_table(&name).unwrap();
+    // Two files, so that the filters are asked before anything else.
+    for rows in [["a", "abc", "abcd 1"], ["ab", "abcd 2", "xyz"]] {
+        for row in rows {
+            table.put(Put::new(row).add("f", "q", row)).unwrap();
+        }
+        table.flush().unwrap();
+    }
+    for row in ["a", "ab", "abc", "abcd 1", "abcd 2", "xyz"] {
+        assert_eq!(table.get(&Get::new(row)).unwrap().key(), row.as_bytes());
+    }
+    for row in ["abcd 3", "b", "xy", "xyzz"] {
+        assert!(table.get(&Get::new(row)).unwrap().is_empty(), "{row}");
+    }
+}
+
 /// `row f:q@timestamp=value …`, one text per result.
 fn text(row: &Row) -> String {
     let mut line = String::from_utf8(row.key().to_vec()).unwrap();

@@ -8,6 +8,7 @@ mod cells;
 mod crashes;
 mod faults;
 mod favoured;
+mod golden;
 mod history;
 mod indexes;
 mod model;
