@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::{KeyEncoder, row_timestamps};
 use basalt_model::schema::ColumnRef;
-use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{CellType, LATEST_TIMESTAMP, TableName, TableSchema, WriteBatch};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, Ident, LimitClause, ObjectName, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem,
-    SetExpr, TableFactor,
+    Expr as SqlExpr, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
 };
 use futures::StreamExt;
 
-use crate::dialect::{self, Delete, Name, Statement};
+use crate::dialect::{self, Delete, Name, Statement, Target};
 use crate::error::SqlError;
 use crate::ingest::{RowWriter, typed};
 use crate::plan::Planning;
@@ -49,8 +47,8 @@ pub(crate) async fn delete(planning: &Planning, mut statement: Delete) -> Result
 pub(crate) fn plan(planning: &Planning, statement: Delete) -> Result<LogicalPlan, SqlError> {
     let table = planning.table(&statement.table.table())?;
     table.fixed_columns()?;
-    let Delete { table: name, filter, order_by, limit, .. } = statement;
-    planning.query(row_query(table.table_schema(), &name, vec![], &[], filter, order_by, limit)?)
+    let Delete { table: target, filter, order_by, limit, .. } = statement;
+    planning.query(row_query(table.table_schema(), &target, vec![], &[], filter, order_by, limit)?)
 }
 
 /// Deletes the cells of some columns in all rows.
@@ -61,7 +59,8 @@ pub(crate) async fn delete_cells(
 ) -> Result<(), SqlError> {
     let table = planning.table(name)?;
     let name = Name { schema: Some(name.namespace.clone()), name: name.name.clone() };
-    let query = row_query(table.table_schema(), &name, vec![], &[], None, vec![], None)?;
+    let target = Target { name, alias: None };
+    let query = row_query(table.table_schema(), &target, vec![], &[], None, vec![], None)?;
     let physical = planning.physical(&planning.query(query)?).await?;
     let mut stream = planning.start(physical)?;
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
@@ -80,7 +79,7 @@ pub(crate) async fn delete_cells(
 /// template, so that the dialect decides what a query looks like.
 pub(crate) fn row_query(
     schema: &TableSchema,
-    table: &Name,
+    target: &Target,
     values: Vec<SqlExpr>,
     kept: &[ColumnRef],
     filter: Option<SqlExpr>,
@@ -102,12 +101,8 @@ pub(crate) fn row_query(
         let kept = kept.iter().map(|&kept| column(schema.display_name(kept)));
         select.projection = keys.chain(values).chain(kept).collect();
         select.selection = filter;
-        let parts = table.schema.iter().filter(|schema| *schema != DEFAULT_NAMESPACE).chain([&table.name]);
-        let name = ObjectName::from(parts.map(|part| Ident::with_quote('"', part)).collect::<Vec<_>>());
-        if let Some(from) = select.from.first_mut()
-            && let TableFactor::Table { name: table, .. } = &mut from.relation
-        {
-            *table = name;
+        if let Some(from) = select.from.first_mut() {
+            target.put_into(&mut from.relation);
         }
     }
     if !order_by.is_empty() {

@@ -50,7 +50,7 @@ pub(crate) use prefix::{BAD_COUNT, CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use refused::{NO_FUNCTION, NO_FUNCTIONS};
 pub(crate) use statement::{
     Alter, AlterChange, Cascade, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name,
-    OnDuplicate, OptionDef, Parsed, Statement, Update, Upsert, UpsertColumn, UpsertSource,
+    OnDuplicate, OptionDef, Parsed, Statement, Target, Update, Upsert, UpsertColumn, UpsertSource,
 };
 pub(crate) use tokens::TokenMap;
 pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE, TYPE_NAMES};
@@ -106,6 +106,11 @@ impl Dialect for PhoenixDialect {
     }
 
     fn supports_table_versioning(&self) -> bool {
+        true
+    }
+
+    /// `CAST(x AS VARCHAR[])`.
+    fn supports_array_typedef_with_brackets(&self) -> bool {
         true
     }
 

@@ -8,9 +8,12 @@
 
 pub(crate) mod code;
 mod functions;
+mod instead;
 mod nearest;
+mod place;
 mod syntax;
 mod translate;
+mod unsupported;
 
 use std::error::Error;
 use std::fmt;
@@ -133,6 +136,15 @@ impl SqlError {
         self
     }
 
+    /// Adds the place of what a mistake in the statement is about, if that is not known and the statement names it.
+    pub(crate) fn near(self, tokens: &TokenMap) -> Self {
+        if self.details.position.is_some() || self.details.kind != ErrorKind::Statement {
+            return self;
+        }
+        let place = place::of(&self.details.message, tokens);
+        self.at(place)
+    }
+
     /// Adds the name that was probably meant.
     pub(crate) fn suggest(mut self, name: Option<String>) -> Self {
         self.details.suggestion = name;
@@ -209,7 +221,7 @@ impl SqlError {
 
     /// Translates an error of planning or running; names in it get the position they have in the text.
     pub(crate) fn from_planner(error: DataFusionError, tokens: &TokenMap) -> Self {
-        translate::planner(error, tokens)
+        translate::planner(error, tokens).near(tokens)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! WHEN MATCHED      SELECT keys, values FROM t JOIN source ON .. WHERE condition AND no clause before applies
-//! WHEN NOT MATCHED  SELECT values FROM source WHERE NOT EXISTS (SELECT 1 FROM t WHERE ..) AND ..
+//! WHEN NOT MATCHED  SELECT values FROM source LEFT ANTI JOIN t ON .. WHERE condition AND no clause before applies
 //! ```
 
 use std::collections::HashSet;
@@ -11,12 +11,10 @@ use std::sync::Arc;
 
 use basalt_hfile::typed::KeyEncoder;
 use basalt_model::schema::ColumnRef;
-use basalt_model::table::DEFAULT_NAMESPACE;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr as SqlExpr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
-    SelectItem, SetExpr, TableFactor,
+    BinaryOperator, Expr as SqlExpr, Ident, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr,
 };
 use futures::StreamExt;
 
@@ -113,7 +111,8 @@ impl<'a> Merging<'a> {
     fn try_new(planning: &'a Planning, statement: &Merge) -> Result<Self, SqlError> {
         let table = planning.table(&statement.table.table())?;
         if table.rules().is_some() {
-            let message = format!("MERGE changes tables, and {} is a view; name its table", statement.table);
+            let message =
+                format!("MERGE changes tables, and {} is a view; name its table", statement.table.name);
             return Err(SqlError::statement(message));
         }
         let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
@@ -137,7 +136,7 @@ impl<'a> Merging<'a> {
         assignments: &[(Name, SqlExpr)],
         filter: Option<SqlExpr>,
     ) -> Result<(Query, Vec<ColumnRef>), SqlError> {
-        let changed = update::targets(self.planning, &self.table, assignments.to_vec())?;
+        let changed = update::targets(self.planning, &self.table, &statement.table, assignments.to_vec())?;
         let schema = self.table.table_schema();
         let kept = changed.kept.iter().map(|&column| column_of(statement, schema.display_name(column)));
         let values = changed.values.iter().cloned().chain(kept).collect();
@@ -214,11 +213,11 @@ impl<'a> Merging<'a> {
     ) -> Result<Query, SqlError> {
         let keys = self.table.table_schema().key.iter().map(|key| column_of(statement, key.name.clone()));
         let items = keys.chain(values).collect();
-        with_select("SELECT K FROM T AS A INNER JOIN S ON TRUE", |select| {
+        with_select("SELECT K FROM T INNER JOIN S ON TRUE", |select| {
             select.projection = named(items);
             select.selection = filter;
             if let Some(from) = select.from.first_mut() {
-                rename(&mut from.relation, statement);
+                statement.table.put_into(&mut from.relation);
                 if let Some(join) = from.joins.first_mut() {
                     join.relation = statement.source.clone();
                     join.join_operator = JoinOperator::Inner(JoinConstraint::On(statement.on.clone()));
@@ -230,18 +229,15 @@ impl<'a> Merging<'a> {
 
 /// Values for the rows of the source that match nothing.
 fn unmatched(statement: &Merge, values: &[SqlExpr], filter: Option<SqlExpr>) -> Result<Query, SqlError> {
-    let exists = with_select("SELECT 1 FROM T AS A", |select| {
-        select.selection = Some(statement.on.clone());
-        if let Some(from) = select.from.first_mut() {
-            rename(&mut from.relation, statement);
-        }
-    })?;
-    let missing = SqlExpr::Exists { subquery: Box::new(exists), negated: true };
-    with_select("SELECT K FROM S", |select| {
+    with_select("SELECT K FROM S LEFT ANTI JOIN T ON TRUE", |select| {
         select.projection = named(values.to_vec());
-        select.selection = and(filter, missing);
+        select.selection = filter;
         if let Some(from) = select.from.first_mut() {
             from.relation = statement.source.clone();
+            if let Some(join) = from.joins.first_mut() {
+                statement.table.put_into(&mut join.relation);
+                join.join_operator = JoinOperator::LeftAnti(JoinConstraint::On(statement.on.clone()));
+            }
         }
     })
 }
@@ -253,19 +249,8 @@ fn named(values: Vec<SqlExpr>) -> Vec<SelectItem> {
 }
 
 fn column_of(statement: &Merge, name: String) -> SqlExpr {
-    SqlExpr::CompoundIdentifier(vec![Ident::with_quote('"', &statement.alias), Ident::with_quote('"', name)])
-}
-
-/// Puts the table of the statement in the place of one in a template.
-fn rename(factor: &mut TableFactor, statement: &Merge) {
-    if let TableFactor::Table { name, alias, .. } = factor {
-        let schema = statement.table.schema.iter().filter(|schema| *schema != DEFAULT_NAMESPACE);
-        let parts = schema.chain([&statement.table.name]).map(|part| Ident::with_quote('"', part));
-        *name = ObjectName::from(parts.collect::<Vec<_>>());
-        if let Some(alias) = alias {
-            alias.name = Ident::with_quote('"', &statement.alias);
-        }
-    }
+    let table = Ident::with_quote('"', statement.table.called());
+    SqlExpr::CompoundIdentifier(vec![table, Ident::with_quote('"', name)])
 }
 
 /// A query made of a template, so that the dialect decides what a query looks like.

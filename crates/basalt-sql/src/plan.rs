@@ -6,6 +6,8 @@
 
 mod aggregates;
 mod clauses;
+mod comparisons;
+mod doubles;
 mod dynamic;
 mod existence;
 mod families;
@@ -267,6 +269,7 @@ impl Planning {
         sources::rewrite(&mut query, self)?;
         phrases::rewrite(&mut query)?;
         families::resolve(&mut query, self);
+        doubles::check(&mut query, &self.tokens)?;
         labels::make_unique(&mut query);
         let having = Having::of(&query, self);
         let plan = basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)))
@@ -275,6 +278,7 @@ impl Planning {
             true => recursive::agree(plan).map_err(|error| self.error(error))?,
             false => plan,
         };
+        comparisons::check(&plan, self)?;
         sequence::place(plan, self.engine.dealer(), &self.currents)
     }
 
@@ -283,7 +287,9 @@ impl Planning {
         clauses::check(&expr, self)?;
         sources::rewrite(&mut expr, self)?;
         phrases::rewrite(&mut expr)?;
-        basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))
+        let expr = basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))?;
+        comparisons::check_expr(&expr, schema, self)?;
+        Ok(expr)
     }
 
     /// An expression over the columns of one table, for batches of all of them in declared order.

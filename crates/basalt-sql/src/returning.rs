@@ -21,7 +21,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{SelectItem, SetExpr};
 
 use crate::delete;
-use crate::dialect::Name;
+use crate::dialect::Target;
 use crate::error::SqlError;
 use crate::ingest::{BATCH_ROWS_MAX, RowWriter};
 use crate::outcome::RowStream;
@@ -67,14 +67,14 @@ impl Returning {
     /// Looks the list up; `None` if there is none.
     pub(crate) fn try_new(
         planning: &Planning,
-        name: &Name,
+        target: &Target,
         table: &Arc<BasaltTable>,
         items: Vec<SelectItem>,
     ) -> Result<Option<Self>, SqlError> {
         if items.is_empty() {
             return Ok(None);
         }
-        let mut query = delete::row_query(table.table_schema(), name, vec![], &[], None, vec![], None)?;
+        let mut query = delete::row_query(table.table_schema(), target, vec![], &[], None, vec![], None)?;
         if let SetExpr::Select(select) = query.body.as_mut() {
             select.projection = items;
         }

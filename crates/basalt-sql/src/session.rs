@@ -123,7 +123,8 @@ impl Session {
     /// Runs a statement that was begun and waits, as [`Session::execute`] does.
     pub async fn go_on(&self, waiting: Waiting) -> Result<Outcome, SqlError> {
         let Waiting { statement, tokens, hints, ticket } = waiting;
-        let outcome = caught_async(self.in_time(self.run(statement, tokens, &hints))).await?;
+        let running = self.in_time(self.run(statement, tokens.clone(), &hints));
+        let outcome = caught_async(running).await.map_err(|error| error.near(&tokens))?;
         Ok(match outcome {
             Outcome::Rows(rows) => Outcome::Rows(rows.holding(ticket)),
             done => done,
@@ -158,7 +159,7 @@ impl Session {
         check_target(&statement)?;
         let hints = self.read_hints(&hints);
         if let Statement::Query(query) = &statement
-            && let Some(rows) = self.at_once(query, &hints)?
+            && let Some(rows) = self.at_once(query, &hints).map_err(|error| error.near(&tokens))?
         {
             return Ok(Begun::Answered(rows.holding(ticket)));
         }

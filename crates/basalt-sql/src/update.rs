@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use basalt_model::TableSchema;
 use basalt_model::schema::ColumnRef;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 
 use crate::delete;
-use crate::dialect::{Name, Update};
+use crate::dialect::{self, Name, Target, Update};
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowWriter, find_column};
 use crate::plan::Planning;
@@ -34,10 +35,21 @@ pub(crate) fn plan(
     statement: Update,
 ) -> Result<(LogicalPlan, Vec<ColumnRef>), SqlError> {
     let table = planning.table(&statement.table.table())?;
-    let Targets { columns, values, kept } = targets(planning, &table, statement.assignments)?;
+    let Targets { columns, values, kept } =
+        targets(planning, &table, &statement.table, statement.assignments)?;
     let schema = table.table_schema();
     let query = delete::row_query(schema, &statement.table, values, &kept, statement.filter, vec![], None)?;
     Ok((planning.query(query)?, [columns, kept].concat()))
+}
+
+/// True for the word DEFAULT.
+fn is_default(expr: &SqlExpr) -> bool {
+    matches!(expr, SqlExpr::Identifier(word) if word.quote_style.is_none() && word.value == "DEFAULT")
+}
+
+/// What a column gets that nobody gives a value.
+fn default_of(schema: &TableSchema, column: ColumnRef) -> Result<SqlExpr, SqlError> {
+    dialect::parse_condition(schema.default_sql(column).unwrap_or("NULL"))
 }
 
 /// What assignments change.
@@ -54,6 +66,7 @@ pub(crate) struct Targets {
 pub(crate) fn targets(
     planning: &Planning,
     table: &BasaltTable,
+    target: &Target,
     assignments: Vec<(Name, SqlExpr)>,
 ) -> Result<Targets, SqlError> {
     let fixed = table.fixed_columns()?;
@@ -62,8 +75,12 @@ pub(crate) fn targets(
     let mut values = vec![];
     for (name, expr) in assignments {
         let position = planning.tokens().find(&name.name);
-        let column =
-            find_column(schema, name.schema.as_deref(), &name.name).map_err(|error| error.at(position))?;
+        // What stands before the dot is a family, or the table.
+        let families = &table.descriptor.families;
+        let is_family =
+            |part: &&str| *part != target.called() || families.iter().any(|family| family.name == *part);
+        let family = name.schema.as_deref().filter(is_family);
+        let column = find_column(schema, family, &name.name).map_err(|error| error.at(position))?;
         if matches!(column, ColumnRef::Key(_)) {
             let message = format!(
                 "column {name} is in the primary key; write the row with UPSERT and delete the old one"
@@ -77,7 +94,7 @@ pub(crate) fn targets(
             return Err(upsert::fixed(name, value).at(position));
         }
         columns.push(column);
-        values.push(expr);
+        values.push(if is_default(&expr) { default_of(schema, column)? } else { expr });
     }
     let kept = schema.declared_order().iter().filter(|&&column| !schema.nullable(column));
     let kept = kept.copied().filter(|column| !columns.contains(column)).collect();

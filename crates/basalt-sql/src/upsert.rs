@@ -14,7 +14,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use futures::StreamExt;
 
-use crate::dialect::{ColumnDef, Name, Upsert, UpsertColumn, UpsertSource};
+use crate::dialect::{ColumnDef, Name, Target, Upsert, UpsertColumn, UpsertSource};
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowWriter, fill, find_column};
 use crate::plan::Planning;
@@ -59,7 +59,10 @@ fn returning(
             "RETURNING knows the columns that the table declares, and {} is a dynamic one; read it with a SELECT",
             column.name
         ))),
-        _ => Returning::try_new(planning, &statement.table, table, statement.returning.clone()),
+        _ => {
+            let target = Target { name: statement.table.clone(), alias: None };
+            Returning::try_new(planning, &target, table, statement.returning.clone())
+        }
     }
 }
 

@@ -346,7 +346,12 @@ impl Rounds {
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    let (below, above) = (values.len().saturating_sub(1) / 2, values.len() / 2);
+    // Of an even number the two in the middle count alike.
+    match (values.get(below), values.get(above)) {
+        (Some(below), Some(above)) => f64::midpoint(*below, *above),
+        _ => f64::NAN,
+    }
 }
 
 fn header(args: &BenchPointsArgs) -> String {
@@ -406,6 +411,8 @@ mod tests {
         let round = |value| vec![Figure { question: "get".into(), value, unit: "us".into() }];
         let rounds = Rounds(vec![round(3.0), round(1.0), round(2.0)]);
         assert_eq!((median(rounds.of("get")), rounds.of("put").len()), (2.0, 0));
+        assert_eq!((median(vec![3.0, 1.0]), median(vec![4.0, 1.0, 9.0, 2.0])), (2.0, 3.0));
+        assert!(median(vec![]).is_nan());
         let sheet = sheet(&rounds, Some(&Rounds(vec![round(1.0), round(2.0), round(1.0)]))).markdown();
         assert!(sheet.contains("| get | 2.00 | 1.00 | us | 2.00 | 0.50 to 3.00 |"), "{sheet}");
     }

@@ -5,7 +5,9 @@ use datafusion::sql::sqlparser::ast::{Expr, SelectItem};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::cursor::Cursor;
-use super::statement::{Delete, Name, OnDuplicate, Statement, Update, Upsert, UpsertColumn, UpsertSource};
+use super::statement::{
+    Delete, Name, OnDuplicate, Statement, Target, Update, Upsert, UpsertColumn, UpsertSource,
+};
 use super::types::parse_type;
 use super::{offset, parse_expr, parse_query, rows};
 
@@ -70,7 +72,7 @@ pub(super) fn parse_update(parser: &mut Parser) -> Result<Statement, ParserError
     if parser.accept("STATISTICS") {
         return parse_statistics(parser);
     }
-    let table = Name::parse(parser)?;
+    let table = Target::parse(parser, &["SET"])?;
     parser.expect("SET")?;
     let assignments = parse_assignments(parser)?;
     let filter = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
@@ -147,7 +149,7 @@ fn parse_value(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// What follows DELETE.
 pub(super) fn parse_delete(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.expect("FROM")?;
-    let table = Name::parse(parser)?;
+    let table = Target::parse(parser, &["WHERE", "ORDER", "LIMIT", "RETURNING", "USING"])?;
     let filter = if parser.accept("WHERE") { Some(parse_expr(parser)?) } else { None };
     let mut order_by = vec![];
     if parser.accept_all(&["ORDER", "BY"]) {

@@ -6,16 +6,14 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 use super::change::{parse_assignments, parse_columns, parse_row};
 use super::cursor::Cursor;
-use super::statement::{Name, Statement, UpsertColumn};
+use super::statement::{Name, Statement, Target, UpsertColumn};
 use super::{parse_expr, rows};
 
 /// MERGE.
 #[derive(Debug, Clone)]
 pub(crate) struct Merge {
     /// The table that changes.
-    pub(crate) table: Name,
-    /// What the conditions call it.
-    pub(crate) alias: String,
+    pub(crate) table: Target,
     /// Where rows come from.
     pub(crate) source: TableFactor,
     /// Which rows of the two belong together.
@@ -53,9 +51,7 @@ impl MergeClause {
 /// What follows MERGE.
 pub(super) fn parse_merge(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.accept("INTO");
-    let table = Name::parse(parser)?;
-    let named = parser.accept("AS") || !parser.at("USING");
-    let alias = if named { parser.name_part()? } else { table.name.clone() };
+    let table = Target::parse(parser, &["USING"])?;
     parser.expect("USING")?;
     let mut source = parser.parse_table_factor()?;
     rows::expand(&mut source)?;
@@ -68,7 +64,7 @@ pub(super) fn parse_merge(parser: &mut Parser) -> Result<Statement, ParserError>
     if clauses.is_empty() {
         return parser.expected("WHEN MATCHED or WHEN NOT MATCHED", parser.peek_token());
     }
-    Ok(Statement::Merge(Box::new(Merge { table, alias, source, on, clauses })))
+    Ok(Statement::Merge(Box::new(Merge { table, source, on, clauses })))
 }
 
 fn parse_clause(parser: &mut Parser) -> Result<MergeClause, ParserError> {

@@ -4,9 +4,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use basalt_model::table::DEFAULT_NAMESPACE;
 use basalt_model::{SortOrder, SqlType, TableName};
-use datafusion::sql::sqlparser::ast::{Expr, OrderByExpr, Query, SelectItem};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, OrderByExpr, Query, SelectItem, TableAlias, TableFactor,
+};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::TokenMap;
 use super::copy::Copy;
@@ -117,9 +121,9 @@ impl Statement {
             | Self::DropView { name: table, .. }
             | Self::DropSequence { name: table, .. }
             | Self::CreateSequence(CreateSequence { name: table, .. }) => qualify(table),
-            Self::Update(update) => qualify(&mut update.table),
-            Self::Delete(delete) => qualify(&mut delete.table),
-            Self::Merge(merge) => qualify(&mut merge.table),
+            Self::Update(update) => qualify(&mut update.table.name),
+            Self::Delete(delete) => qualify(&mut delete.table.name),
+            Self::Merge(merge) => qualify(&mut merge.table.name),
             Self::Copy(copy) => match copy.as_mut() {
                 Copy::From(copy) => qualify(&mut copy.table),
                 Copy::To(_) => {}
@@ -134,9 +138,9 @@ impl Statement {
     pub(crate) fn changed(&self) -> Option<&Name> {
         match self {
             Self::Upsert(upsert) => Some(&upsert.table),
-            Self::Update(update) => Some(&update.table),
-            Self::Delete(delete) => Some(&delete.table),
-            Self::Merge(merge) => Some(&merge.table),
+            Self::Update(update) => Some(&update.table.name),
+            Self::Delete(delete) => Some(&delete.table.name),
+            Self::Merge(merge) => Some(&merge.table.name),
             Self::Copy(copy) => match copy.as_ref() {
                 Copy::From(copy) => Some(&copy.table),
                 Copy::To(_) => None,
@@ -233,11 +237,55 @@ pub(crate) enum OnDuplicate {
     UpdateOnly(Vec<(Name, Expr)>),
 }
 
+/// The table that a statement changes, and what its expressions call it.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// The table.
+    pub(crate) name: Name,
+    /// What it is called, if not by its name.
+    pub(crate) alias: Option<String>,
+}
+
+impl Target {
+    /// `[schema.]name [[AS] alias]`; the words that may follow are no alias.
+    pub(super) fn parse(parser: &mut Parser, following: &[&str]) -> Result<Self, ParserError> {
+        let name = Name::parse(parser)?;
+        let is_word = matches!(parser.peek_token_ref().token, Token::Word(_));
+        let named = parser.accept("AS") || (is_word && !parser.at_any(following));
+        Ok(Self { name, alias: if named { Some(parser.name_part()?) } else { None } })
+    }
+
+    /// The table of this name.
+    pub(crate) fn table(&self) -> TableName {
+        self.name.table()
+    }
+
+    /// What expressions call it.
+    pub(crate) fn called(&self) -> &str {
+        self.alias.as_ref().unwrap_or(&self.name.name)
+    }
+
+    /// Takes the place of a table in a query.
+    pub(crate) fn put_into(&self, factor: &mut TableFactor) {
+        if let TableFactor::Table { name, alias, .. } = factor {
+            let schema = self.name.schema.iter().filter(|schema| *schema != DEFAULT_NAMESPACE);
+            let parts = schema.chain([&self.name.name]).map(|part| Ident::with_quote('"', part));
+            *name = ObjectName::from(parts.collect::<Vec<_>>());
+            *alias = self.alias.as_ref().map(|called| TableAlias {
+                explicit: true,
+                name: Ident::with_quote('"', called),
+                columns: vec![],
+                at: None,
+            });
+        }
+    }
+}
+
 /// UPDATE table SET column = expr, .. [WHERE ..].
 #[derive(Debug, Clone)]
 pub(crate) struct Update {
     /// The table.
-    pub(crate) table: Name,
+    pub(crate) table: Target,
     /// Columns and their new values.
     pub(crate) assignments: Vec<(Name, Expr)>,
     /// Which rows; `None` for all.
@@ -259,7 +307,7 @@ pub(crate) enum UpsertSource {
 #[derive(Debug, Clone)]
 pub(crate) struct Delete {
     /// The table.
-    pub(crate) table: Name,
+    pub(crate) table: Target,
     /// Which rows; `None` for all.
     pub(crate) filter: Option<Expr>,
     /// In which order a LIMIT counts.

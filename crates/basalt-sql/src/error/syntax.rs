@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenizerError;
 
 use super::code::PhoenixCode;
 use super::translate::lower_first;
-use super::{Position, SqlError, code, nearest};
+use super::{Position, SqlError, code, instead, nearest};
 use crate::dialect::{
     BAD_COUNT, BAD_INCREMENT, BAD_LENGTH, BAD_MAX, BAD_MIN, BAD_PRECISION, BAD_START, NO_FUNCTION,
     NO_FUNCTIONS, NO_KEY_COLUMN, NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD, TYPE_NAMES,
@@ -43,19 +43,25 @@ pub(super) fn parser(error: ParserError, sql: &str) -> SqlError {
         Some((NO_TYPE, found)) => nearest(found, TYPE_NAMES),
         _ => None,
     };
-    let (code, message) = match expectation {
-        Some((expected, END)) => (ended_early(expected, sql), message),
+    let (code, told) = match expectation {
+        Some((expected, END)) => (ended_early(expected, sql), message.clone()),
         Some((END, found)) => match type_before(sql, position, found) {
             Some(name) => {
                 (code::ILLEGAL_DATA, format!("there is no type {name}, whose value could be {found}"))
             }
-            None if is_last(sql, position, found) => (code::UNWANTED_TOKEN, message),
-            None => (code::MISSING_TOKEN, message),
+            None if is_last(sql, position, found) => (code::UNWANTED_TOKEN, message.clone()),
+            None => (code::MISSING_TOKEN, message.clone()),
         },
-        Some((expected, found)) => (mismatch(expected, found, before(sql, position)), message),
-        None => (of_refusal(&message), message),
+        Some((expected, found)) => (mismatch(expected, found, before(sql, position)), message.clone()),
+        None => (of_refusal(&message), message.clone()),
     };
-    SqlError::coded(code, message).suggest(meant).at(position.or_else(|| Some(end_of(sql))))
+    let instead =
+        expectation.and_then(|(expected, found)| instead::of(expected, found, &words(before(sql, position))));
+    let told = match instead {
+        Some(instead) => format!("{told}; {instead}"),
+        None => told,
+    };
+    SqlError::coded(code, told).suggest(meant).at(position.or_else(|| Some(end_of(sql))))
 }
 
 /// The number of an error that expected one thing and found another.

@@ -9,8 +9,8 @@ use datafusion::error::DataFusionError;
 
 use super::code::PhoenixCode;
 use super::functions::instead_of;
-use super::{ErrorKind, Position, SqlError, code, nearest, syntax};
-use crate::dialect::{TYPE_NAMES, TokenMap};
+use super::{ErrorKind, Position, SqlError, code, nearest, syntax, unsupported};
+use crate::dialect::TokenMap;
 
 pub(super) fn lower_first(text: &str) -> String {
     let text = text.trim().trim_end_matches(['.', '!']);
@@ -90,46 +90,12 @@ pub(super) fn planner(error: DataFusionError, tokens: &TokenMap) -> SqlError {
             SqlError::new(ErrorKind::Storage, inner.to_string()).caused_by(inner)
         }
         DataFusionError::ResourcesExhausted(text) => resources(&text),
-        DataFusionError::NotImplemented(text) => not_implemented(&text, tokens),
+        DataFusionError::NotImplemented(text) => unsupported::of(&clean(&text), tokens),
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => sentence(&text, tokens),
         DataFusionError::Internal(text) => {
             SqlError::internal(format!("bug in the planner: {}", clean(&text)))
         }
         other => SqlError::statement(clean(&other.strip_backtrace())),
-    }
-}
-
-/// What the planner cannot do, or what cannot be done.
-fn not_implemented(text: &str, tokens: &TokenMap) -> SqlError {
-    let text = clean(text);
-    if let Some(name) = text.strip_prefix("Unsupported SQL type ") {
-        let word = name.split('(').next().unwrap_or(name).trim();
-        return SqlError::coded(code::ILLEGAL_DATA, format!("there is no type {name}"))
-            .suggest(nearest(word, TYPE_NAMES))
-            .at(tokens.find(word));
-    }
-    if let Some((from, to)) =
-        text.strip_prefix("Unsupported CAST from ").and_then(|types| types.split_once(" to "))
-    {
-        let message = readable_types(&format!("a value of type {from} cannot be cast to {to}"));
-        return SqlError::coded(code::TYPE_MISMATCH, message);
-    }
-    if text.contains("does not support logical expression AggregateFunction") {
-        let message =
-            "an aggregate function stands in GROUP BY, or where rows are not grouped; neither is supported";
-        return SqlError::coded(code::AGGREGATE_IN_GROUP_BY, message);
-    }
-    if text.contains("does not support logical expression Wildcard") {
-        return SqlError::coded(code::PARSER_ERROR, "of the functions only COUNT takes *");
-    }
-    if let Some(join) = text.strip_prefix("Unsupported JOIN operator ") {
-        let kind = join.split('(').next().unwrap_or_default().to_uppercase();
-        return SqlError::coded(code::MISSING_TOKEN, format!("there is no {kind} JOIN"));
-    }
-    match text.split_whitespace().next() {
-        Some("MINUS") => SqlError::coded(code::MISSING_TOKEN, "there is no MINUS; write EXCEPT"),
-        Some("TOP") => SqlError::coded(code::PARSER_ERROR, "there is no TOP; write LIMIT"),
-        _ => SqlError::unsupported(format!("not supported yet: {text}")),
     }
 }
 
@@ -289,8 +255,15 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         .suggest(meant.map(|meant| meant.to_uppercase()))
         .at(tokens.find(name));
     }
-    if let Some(refused) = refused_arguments(&text).or_else(|| not_grouped(&text, tokens)) {
+    if let Some(refused) = refused_arguments(&text)
+        .or_else(|| not_grouped(&text, tokens))
+        .or_else(|| not_grouped_in_having(&text))
+    {
         return refused;
+    }
+    if let Some(qualifier) = text.strip_prefix("Invalid qualifier ") {
+        let message = format!("{qualifier} is no table or alias of this query");
+        return SqlError::coded(code::FAMILY_NOT_FOUND, message).at(tokens.find(qualifier));
     }
     if let Some(found) = between(&text, "Cannot access field at argument 1: type ", " is not Struct") {
         let message = format!(
@@ -302,6 +275,10 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
     if text.contains("Divide by zero") || text.contains("division by zero") {
         return SqlError::coded(code::DIVIDE_BY_ZERO, "division by zero");
     }
+    if text.contains("Overflow in AvgAccumulator") {
+        let message = "the values of an average come to more digits than a DECIMAL has; AVG(CAST(x AS DOUBLE)) has room";
+        return SqlError::coded(code::DATA_EXCEEDS_CAPACITY, message);
+    }
     let message = readable_types(&lower_first(&text));
     match code_of(&text) {
         Some(code) => SqlError::coded(code, message),
@@ -311,9 +288,8 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
 
 /// The code of an error that is only text.
 fn code_of(text: &str) -> Option<PhoenixCode> {
-    const CODES: [(&str, PhoenixCode); 18] = [
+    const CODES: [(&str, PhoenixCode); 17] = [
         ("Aggregate functions are not allowed in the WHERE", code::AGGREGATE_IN_WHERE),
-        ("HAVING clause references", code::ONLY_AGGREGATE_IN_HAVING),
         ("must appear in the GROUP BY clause", code::NOT_GROUPED),
         ("is too large to store in a", code::DATA_EXCEEDS_CAPACITY),
         ("For SELECT DISTINCT, ORDER BY expressions", code::ORDER_NOT_SELECTED),
@@ -338,6 +314,16 @@ fn code_of(text: &str) -> Option<PhoenixCode> {
         return Some(code::ILLEGAL_DATA);
     }
     CODES.iter().find(|(part, _)| text.contains(part)).map(|(_, code)| *code)
+}
+
+/// HAVING that names what is not there behind GROUP BY.
+fn not_grouped_in_having(text: &str) -> Option<SqlError> {
+    let condition = between(text, "HAVING clause references: ", " must appear in the GROUP BY clause")?;
+    let message = format!(
+        "HAVING names what is neither grouped nor in an aggregate function: {}",
+        readable_types(condition)
+    );
+    Some(SqlError::coded(code::ONLY_AGGREGATE_IN_HAVING, message))
 }
 
 /// A column that is neither grouped nor aggregated, and where it is.
@@ -368,11 +354,20 @@ fn refused_arguments(text: &str) -> Option<SqlError> {
         let found: String = found.chars().take_while(char::is_ascii_digit).collect();
         return Some(wrong_count(&function, wanted, &found));
     }
-    if let Some(function) = between(text, "Function '", "' failed to match any signature") {
-        let found = between(text, "(DataType: ", ")")?;
+    if let Some(function) = between(text, "Function '", "' failed to match any signature")
+        && let Some(found) = between(text, "(DataType: ", ")")
+    {
         let message =
             format!("{} cannot take a value of type {}", shown_name(function), readable_types(found));
         return Some(SqlError::coded(code::TYPE_MISMATCH, message));
+    }
+    if let Some(function) = between(text, "Function '", "' requires ")
+        && let Some(wanted) = between(text, "' requires ", ", but received ")
+        && let Some(found) = between(text, ", but received ", " (")
+    {
+        let message =
+            format!("{} takes {}, not {found}", shown_name(function), wanted.replace("String", "Utf8"));
+        return Some(SqlError::coded(code::TYPE_MISMATCH, readable_types(&message)));
     }
     if let Some((function, _)) = text.split_once("' does not support zero arguments") {
         let function = shown_name(function.rsplit_once('\'')?.1);
@@ -474,7 +469,7 @@ pub(crate) fn readable_type(data_type: &datafusion::arrow::datatypes::DataType) 
     readable_types(&data_type.to_string())
 }
 
-fn readable_types(text: &str) -> String {
+pub(super) fn readable_types(text: &str) -> String {
     const NAMES: [(&str, &str); 23] = [
         ("Decimal256(76, 38)", "DECIMAL"),
         ("Timestamp(Millisecond, None)", "DATE"),

@@ -217,7 +217,8 @@ fn mark_select(select: &mut Select) {
     }
 }
 
-fn label(expr: &Expr) -> String {
+/// The name of a column of a select list without an alias.
+pub(super) fn label(expr: &Expr) -> String {
     match expr {
         Expr::Identifier(name) => name.value.clone(),
         Expr::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tables that list what the database has: INFORMATION_SCHEMA.SCHEMATA, TABLES, COLUMNS and INDEXES, SYSTEM.CATALOG with
-//! the columns of Phoenix's that have a meaning here. What changes all the time is in [`state`] and [`storage`]. They are made for each statement that reads them.
+//! Tables that list what the database has: INFORMATION_SCHEMA.SCHEMATA, TABLES, COLUMNS and INDEXES; those of Phoenix are in [`phoenix`]. What
+//! changes all the time is in [`state`] and [`storage`]. They are made for each statement that reads them.
 
+mod phoenix;
 mod state;
 mod storage;
 
@@ -27,9 +28,10 @@ pub(super) fn find(planning: &Planning, name: &TableName) -> PlanResult<Option<A
     let batch = match (name.namespace.as_str(), name.name.as_str()) {
         ("INFORMATION_SCHEMA", "SCHEMATA") => schemata(planning)?,
         ("INFORMATION_SCHEMA", "TABLES") => tables(planning)?,
-        ("INFORMATION_SCHEMA", "COLUMNS") => columns(planning, &INFORMATION_COLUMNS)?,
+        ("INFORMATION_SCHEMA", "COLUMNS") => columns(planning)?,
         ("INFORMATION_SCHEMA", "INDEXES") => indexes(planning)?,
-        ("SYSTEM", "CATALOG") => columns(planning, &CATALOG_COLUMNS)?,
+        ("SYSTEM", "CATALOG") => phoenix::catalog(planning)?,
+        ("SYSTEM", "STATS") => phoenix::stats(planning)?,
         ("SYSTEM", "SEQUENCE") => match sequence::before_the_first(planning.engine.database())? {
             Some(schema) => RecordBatch::new_empty(schema),
             None => return Ok(None),
@@ -137,24 +139,7 @@ fn indexes(planning: &Planning) -> PlanResult<RecordBatch> {
     batch(names.into_iter().zip(rows.map(texts)).collect())
 }
 
-/// What the two listings of columns call their parts.
-struct Titles {
-    schema: &'static str,
-    data_type: &'static str,
-    nullable: &'static str,
-    default: &'static str,
-}
-
-const INFORMATION_COLUMNS: Titles = Titles {
-    schema: "TABLE_SCHEMA",
-    data_type: "DATA_TYPE",
-    nullable: "IS_NULLABLE",
-    default: "COLUMN_DEFAULT",
-};
-const CATALOG_COLUMNS: Titles =
-    Titles { schema: "TABLE_SCHEM", data_type: "TYPE_NAME", nullable: "IS_NULLABLE", default: "COLUMN_DEF" };
-
-fn columns(planning: &Planning, titles: &Titles) -> PlanResult<RecordBatch> {
+fn columns(planning: &Planning) -> PlanResult<RecordBatch> {
     let mut rows: [Vec<Option<String>>; 8] = Default::default();
     let (mut ordinals, mut key_parts) = (vec![], vec![]);
     for Listed { name, kind, schema } in listed(planning)? {
@@ -184,15 +169,15 @@ fn columns(planning: &Planning, titles: &Titles) -> PlanResult<RecordBatch> {
     let [schemas, names, kinds, columns, families, types, nullables, defaults] = rows.map(texts);
     let parts: Int32Array = key_parts.iter().map(|(part, _)| *part).collect();
     batch(vec![
-        (titles.schema, schemas),
+        ("TABLE_SCHEMA", schemas),
         ("TABLE_NAME", names),
         ("TABLE_TYPE", kinds),
         ("COLUMN_NAME", columns),
         ("COLUMN_FAMILY", families),
         ("ORDINAL_POSITION", Arc::new(Int32Array::from(ordinals))),
-        (titles.data_type, types),
-        (titles.nullable, nullables),
-        (titles.default, defaults),
+        ("DATA_TYPE", types),
+        ("IS_NULLABLE", nullables),
+        ("COLUMN_DEFAULT", defaults),
         ("KEY_SEQ", Arc::new(parts)),
         ("KEY_ORDER", texts(key_parts.into_iter().map(|(_, order)| order))),
     ])

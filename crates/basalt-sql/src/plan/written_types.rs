@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Expressions that name a type, where the planner's own reading of them is another: `DATE '2024-1-2'` is read as Phoenix reads it, and
-//! `CAST(x AS UNSIGNED_INT)` refuses negative values.
+//! Expressions that name a type, where the planner's own reading of them is another: `DATE '2024-1-2'` is read as Phoenix reads it,
+//! `CAST(x AS UNSIGNED_INT)` refuses negative values, `CAST(x AS INTEGER ARRAY)` makes an array.
 
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, TypedString, Value,
+    ArrayElemTypeDef, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
+    TypedString, Value,
 };
 
 use crate::dialect;
-use crate::error::{Position, SqlError, code};
+use crate::error::{PhoenixCode, Position, SqlError, code};
 use crate::functions::{NOT_NEGATIVE, iso};
 
 /// Rewrites the expression itself; those within it come later.
 pub(super) fn rewrite(expr: &mut Expr) -> Result<(), SqlError> {
     match expr {
-        Expr::TypedString(literal) => canonical(literal),
-        Expr::Cast { kind: CastKind::Cast | CastKind::DoubleColon, data_type, .. } => {
+        Expr::TypedString(literal) => canonical(literal, code::PARSER_ERROR),
+        Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon, data_type, array, expr: value, ..
+        } => {
+            if std::mem::take(array) {
+                let element = Box::new(data_type.clone());
+                *data_type = DataType::Array(ArrayElemTypeDef::SquareBracket(element, None));
+            }
+            if let Some(mut literal) = literal_of(data_type, value) {
+                canonical(&mut literal, code::TYPE_MISMATCH)?;
+                *expr = Expr::TypedString(literal);
+                return Ok(());
+            }
             let Some((name, sibling)) = unsigned(data_type) else { return Ok(()) };
             *data_type = sibling;
             let mut call = dialect::parse_condition(&format!("\"{NOT_NEGATIVE}\"(0, '{name}')"))?;
@@ -28,6 +40,18 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<(), SqlError> {
             Ok(())
         }
         _ => Ok(()),
+    }
+}
+
+/// `CAST('2024-1-2' AS DATE)` is the literal `DATE '2024-1-2'`.
+fn literal_of(data_type: &DataType, value: &Expr) -> Option<TypedString> {
+    let is_moment =
+        matches!(data_type, DataType::Date | DataType::Time(None, _) | DataType::Timestamp(None, _));
+    match value {
+        Expr::Value(value) if is_moment && matches!(value.value, Value::SingleQuotedString(_)) => {
+            Some(TypedString { data_type: data_type.clone(), value: value.clone(), uses_odbc_syntax: false })
+        }
+        _ => None,
     }
 }
 
@@ -54,7 +78,7 @@ fn unsigned(data_type: &DataType) -> Option<(String, DataType)> {
 }
 
 /// The literal of a date, a time or a timestamp in the form that the planner reads.
-fn canonical(literal: &mut TypedString) -> Result<(), SqlError> {
+fn canonical(literal: &mut TypedString, refusal: PhoenixCode) -> Result<(), SqlError> {
     let digits = match &literal.data_type {
         DataType::Date | DataType::Time(None, _) => 3,
         DataType::Timestamp(None, _) => 9,
@@ -73,7 +97,7 @@ fn canonical(literal: &mut TypedString) -> Result<(), SqlError> {
         );
         let start = literal.value.span.start;
         let position = Position { line: start.line as usize, column: start.column as usize };
-        return Err(SqlError::coded(code::PARSER_ERROR, message).at((start.line > 0).then_some(position)));
+        return Err(SqlError::coded(refusal, message).at((start.line > 0).then_some(position)));
     };
     let fraction = if digits == 3 { instant.format("%.3f") } else { instant.format("%.9f") };
     *text = format!("{}{fraction}", instant.format("%Y-%m-%d %H:%M:%S"));

@@ -92,15 +92,15 @@ impl Session {
                 Steps::One(Some(format!("{source} INTO {}", upsert.table)), plan)
             }
             Statement::Delete(delete) => {
-                let title = format!("DELETE FROM {}", delete.table);
+                let title = format!("DELETE FROM {}", delete.table.name);
                 Steps::One(Some(title), Some(delete::plan(planning, *delete)?))
             }
             Statement::Update(update) => {
-                let title = format!("UPDATE {}", update.table);
+                let title = format!("UPDATE {}", update.table.name);
                 Steps::One(Some(title), Some(update::plan(planning, *update)?.0))
             }
             Statement::Merge(merge) => {
-                let title = format!("MERGE INTO {}, one atomic batch", merge.table);
+                let title = format!("MERGE INTO {}, one atomic batch", merge.table.name);
                 Steps::Several(title, merge::plans(planning, &merge)?)
             }
             Statement::Copy(copy) => {
