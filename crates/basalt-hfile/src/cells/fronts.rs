@@ -5,6 +5,7 @@
 //! that are two dozen misses of the processor's caches, most of the time of a lookup. From the second search on a block has the
 //! *front* of each row, which is found with three or four misses: the eight bytes behind what all rows have in common, as a number that sorts as they do.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -35,8 +36,34 @@ impl Clone for RowFronts {
 #[derive(Debug)]
 pub(crate) struct Fronts {
     /// What all rows begin with.
-    common: Box<[u8]>,
+    common: Beginning,
     fronts: SortedNumbers,
+}
+
+/// Bytes that many rows begin with. The first of them lie here, so that no search waits for them.
+#[derive(Debug)]
+struct Beginning {
+    len: usize,
+    near: [u8; NEAR],
+    far: Box<[u8]>,
+}
+
+const NEAR: usize = 16;
+
+impl Beginning {
+    fn new(bytes: &[u8]) -> Self {
+        let mut near = [0; NEAR];
+        let (first, far) = bytes.split_at(bytes.len().min(NEAR));
+        near[..first.len()].copy_from_slice(first);
+        Self { len: bytes.len(), near, far: far.into() }
+    }
+
+    /// How the beginning of a row, as long as this, compares with it.
+    fn order_of(&self, row: &[u8]) -> Ordering {
+        let (near, far) = row[..self.len.min(row.len())].split_at(self.len.min(row.len()).min(NEAR));
+        let known = &self.near[..self.len.min(NEAR)];
+        near.cmp(known).then_with(|| if self.len > NEAR { far.cmp(&self.far) } else { Ordering::Equal })
+    }
 }
 
 /// The first eight bytes as a number, zeros behind fewer.
@@ -64,17 +91,17 @@ impl Fronts {
         // Rows between two that begin alike begin so, too.
         let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let fronts: Vec<u64> = rows().map(|row| front(&row[common..])).collect();
-        Self { common: first[..common].into(), fronts: SortedNumbers::new(&fronts) }
+        Self { common: Beginning::new(&first[..common]), fronts: SortedNumbers::new(&fronts) }
     }
 
     /// The numbers of the rows whose front is that of `row`; those before are below it, those behind above.
     pub(crate) fn alike(&self, row: &[u8]) -> Range<usize> {
-        let (head, rest) = row.split_at(self.common.len().min(row.len()));
-        if *head != *self.common {
-            let end = if *head < *self.common { 0 } else { self.fronts.len() };
-            return end..end;
+        match self.common.order_of(row) {
+            Ordering::Less => return 0..0,
+            Ordering::Greater => return self.fronts.len()..self.fronts.len(),
+            Ordering::Equal => {}
         }
-        let wanted = front(rest);
+        let wanted = front(&row[self.common.len..]);
         let from = self.fronts.below(wanted);
         let alike = (from..).take_while(|&at| self.fronts.get(at) == Some(wanted)).count();
         from..from + alike
@@ -104,6 +131,11 @@ impl CellBlock {
             None if !self.fronts.searched.swap(true, Relaxed) => 0..rows,
             None => self.fronts.fronts.get_or_init(|| Fronts::of(self)).alike(row),
         }
+    }
+
+    /// Before the first step: loads the memory that it begins with, so that searches of several blocks wait for it together.
+    pub fn touch_fronts(&self) -> u64 {
+        self.fronts.fronts.get().map_or(0, |fronts| fronts.fronts.touch())
     }
 
     /// The second step, which compares rows.

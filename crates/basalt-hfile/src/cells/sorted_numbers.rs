@@ -8,6 +8,8 @@
 
 /// Numbers of a node.
 const NODE: usize = 16;
+/// Levels of nodes, at most: of as many numbers as a `u32` counts.
+const LEVELS_MAX: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 #[repr(align(128))]
@@ -27,8 +29,12 @@ impl Node {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct SortedNumbers {
-    /// From the one node on top down to the numbers themselves. The last node of a level is filled up with the greatest number there is.
-    levels: Vec<Box<[Node]>>,
+    /// Level by level, from the one node on top down to the numbers themselves. The last node of a level is filled up with the greatest number
+    /// there is.
+    nodes: Box<[Node]>,
+    /// Where each level begins, and where the last one ends.
+    starts: [u32; LEVELS_MAX + 1],
+    depth: usize,
     len: usize,
 }
 
@@ -41,7 +47,16 @@ impl SortedNumbers {
             levels.push(nodes(&greatest));
         }
         levels.reverse();
-        Self { levels, len: numbers.len() }
+        let mut starts = [0; LEVELS_MAX + 1];
+        for (at, level) in levels.iter().enumerate() {
+            starts[at + 1] = starts[at] + level.len() as u32;
+        }
+        Self { nodes: levels.concat().into(), starts, depth: levels.len(), len: numbers.len() }
+    }
+
+    /// The first number of the node on top: a load of the memory that a search looks at first.
+    pub(super) fn touch(&self) -> u64 {
+        self.nodes.first().map_or(0, |node| node.0[0])
     }
 
     pub(super) fn len(&self) -> usize {
@@ -50,24 +65,25 @@ impl SortedNumbers {
 
     /// Number `at`.
     pub(super) fn get(&self, at: usize) -> Option<u64> {
-        let numbers = self.levels.last()?;
-        (at < self.len).then(|| numbers[at / NODE].0[at % NODE])
+        let numbers = self.starts[self.depth - 1] as usize;
+        (at < self.len).then(|| self.nodes[numbers + at / NODE].0[at % NODE])
     }
 
     /// How many are below `wanted`.
     pub(super) fn below(&self, wanted: u64) -> usize {
         let mut at = 0;
-        for level in &self.levels {
-            match level.get(at) {
-                Some(node) => at = at * NODE + node.below(wanted),
-                None => return self.len,
+        for level in self.starts[..=self.depth].windows(2) {
+            let place = level[0] as usize + at;
+            if place >= level[1] as usize {
+                return self.len;
             }
+            at = at * NODE + self.nodes[place].below(wanted);
         }
         at.min(self.len)
     }
 }
 
-fn nodes(numbers: &[u64]) -> Box<[Node]> {
+fn nodes(numbers: &[u64]) -> Vec<Node> {
     let node = |chunk: &[u64]| {
         let mut node = Node([u64::MAX; NODE]);
         node.0[..chunk.len()].copy_from_slice(chunk);

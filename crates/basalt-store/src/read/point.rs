@@ -61,6 +61,22 @@ impl Trail {
     }
 }
 
+/// The head of the row group that was looked into last: rows that ascend come to the same one again and again.
+#[derive(Debug, Default)]
+pub(crate) struct LastGroup(Option<(FileId, usize, Arc<ColumnarBlock>)>);
+
+impl LastGroup {
+    /// The head of block `index`, if it is at hand or in the cache.
+    fn get(&mut self, file: &StoreFile, index: usize, access: &ReadAccess) -> Option<&ColumnarBlock> {
+        let wanted = (file.meta().id, index);
+        if self.0.as_ref().is_none_or(|(file, index, _)| (*file, *index) != wanted) {
+            let head = access.cache.get_head(wanted.0, index)?;
+            self.0 = Some((wanted.0, index, head));
+        }
+        self.0.as_ref().map(|(_, _, head)| &**head)
+    }
+}
+
 /// One of several rows that are looked for together, on its way to its cells. Each step waits for memory that the step before named:
 /// done for all rows before the next one is, they wait together.
 pub(crate) struct Ahead<'a> {
@@ -75,20 +91,37 @@ pub(crate) struct Ahead<'a> {
 
 impl<'a> Ahead<'a> {
     /// The first step: the row's block, if the cache has it.
-    pub(crate) fn try_new(file: &'a StoreFile, row: &'a [u8], access: &ReadAccess) -> Result<Option<Self>> {
+    pub(crate) fn try_new(
+        file: &'a StoreFile,
+        row: &'a [u8],
+        access: &ReadAccess,
+        last: &mut LastGroup,
+    ) -> Result<Option<Self>> {
         let reader = file.reader()?;
         let Some(index) = file.explained(reader.find_block(row))? else { return Ok(None) };
-        let Some(block) = file.cached_block(index, row, access)? else { return Ok(None) };
+        let part = match reader.encoding() == Encoding::Columnar {
+            true => match last.get(file, index, access) {
+                Some(head) => file.explained_at(head.vector_of_row(row), index)?,
+                None => return Ok(None),
+            },
+            false => 0,
+        };
+        let Some(block) = file.cached_part((index, part), access) else { return Ok(None) };
         let next_row = next_row_of(file, index)?;
         Ok(Some(Self { file, row, block, next_row, rows: 0..0 }))
     }
 
-    /// The second step: where it can be in the block.
+    /// The second step: loads what the third begins with.
+    pub(crate) fn touch_fronts(&self) -> u64 {
+        self.block.touch_fronts()
+    }
+
+    /// The third step: where it can be in the block.
     pub(crate) fn narrow(&mut self) {
         self.rows = self.block.rows_alike(self.row);
     }
 
-    /// The third step: loads the slots of the row, and those of the next.
+    /// The fourth step: loads the slots of the row, and those of the next.
     pub(crate) fn touch(&self) -> u64 {
         let slot = |row: usize| {
             let start = self.block.row_starts.get(row).copied()?;
@@ -97,7 +130,7 @@ impl<'a> Ahead<'a> {
         slot(self.rows.start).map_or(0, |slot| slot.seq.0 ^ u64::from(slot.key))
     }
 
-    /// The fourth step: loads what the row is compared with, and its first value.
+    /// The fifth step: loads what the row is compared with, and its first value.
     pub(crate) fn touch_bytes(&self) -> u8 {
         let slot = self.block.row_starts.get(self.rows.start).map(|&start| &self.block.slots[start as usize]);
         let byte = |bytes: &[u8], at: u32| bytes.get(at as usize).copied().unwrap_or_default();
@@ -293,13 +326,22 @@ impl StoreFile {
     fn cached_block(&self, index: usize, row: &[u8], access: &ReadAccess) -> Result<Option<Arc<CellBlock>>> {
         let part = if self.reader()?.encoding() == Encoding::Columnar {
             let Some(head) = access.cache.get_head(self.meta().id, index) else { return Ok(None) };
-            head.vector_of_row(row).map_err(|error| self.explain(error, Some(index)))?
+            self.explained_at(head.vector_of_row(row), index)?
         } else {
             0
         };
+        Ok(self.cached_part((index, part), access))
+    }
+
+    /// What the cache has of a part of a block.
+    fn cached_part(&self, (index, part): (usize, usize), access: &ReadAccess) -> Option<Arc<CellBlock>> {
         let found = access.cache.get(self.meta().id, index, part);
         found.iter().for_each(|block| access.counters.found_in_cache(block));
-        Ok(found)
+        found
+    }
+
+    fn explained_at<T>(&self, found: basalt_hfile::Result<T>, index: usize) -> Result<T> {
+        found.map_err(|error| self.explain(error, Some(index)))
     }
 
     /// Reads what a lookup of `row` needs of block `index`: the block; of a row group the row, or the part that holds it

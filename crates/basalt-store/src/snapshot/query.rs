@@ -262,12 +262,13 @@ impl<'a> Lookups<'a> {
         let mut rows = vec![Row::default(); gets.len()];
         let asked: Vec<&[u8]> = gets.iter().map(Get::row).collect();
         let order = order_of(&asked);
-        let mut ahead = Vec::with_capacity(TOGETHER);
+        let (mut ahead, mut last) = (Vec::with_capacity(TOGETHER), point::LastGroup::default());
         for group in order.chunks(TOGETHER) {
             ahead.clear();
             for &at in group {
-                ahead.push(self.ahead(&gets[at])?);
+                ahead.push(self.ahead(&gets[at], &mut last)?);
             }
+            black_box(ahead.iter().flatten().fold(0, |sum, ahead| sum ^ ahead.touch_fronts()));
             ahead.iter_mut().flatten().for_each(point::Ahead::narrow);
             black_box(ahead.iter().flatten().fold(0, |sum, ahead| sum ^ ahead.touch()));
             black_box(ahead.iter().flatten().fold(0, |sum, ahead| sum ^ ahead.touch_bytes()));
@@ -281,7 +282,7 @@ impl<'a> Lookups<'a> {
     }
 
     /// Where the row of a get begins to be looked for, if it can be in one file alone, of a table of one family.
-    fn ahead<'b>(&self, get: &'b Get) -> Result<Option<point::Ahead<'b>>>
+    fn ahead<'b>(&self, get: &'b Get, last: &mut point::LastGroup) -> Result<Option<point::Ahead<'b>>>
     where
         'a: 'b,
     {
@@ -289,7 +290,8 @@ impl<'a> Lookups<'a> {
         let [family] = &table.descriptor.families[..] else { return Ok(None) };
         let mut files = files_of_row(table.region_of(row), family, row);
         let (Some(file), None) = (files.next(), files.next()) else { return Ok(None) };
-        point::Ahead::try_new(file, row, self.access.of(get.options.cache_blocks && family.cache_blocks))
+        let access = self.access.of(get.options.cache_blocks && family.cache_blocks);
+        point::Ahead::try_new(file, row, access, last)
     }
 
     /// What a get of `row` finds; an empty row if there is nothing.
