@@ -11,6 +11,7 @@ mod favoured;
 mod golden;
 mod history;
 mod indexes;
+mod left_out;
 mod model;
 mod queries;
 mod recorded;
