@@ -305,6 +305,7 @@ impl CommitLine {
             seq_first: logged().next().map_or(Seq(0), |pending| pending.seq_first),
             seq_last: logged().last().map_or(Seq(0), |pending| pending.seq_last),
             timestamp: group.iter().map(|pending| pending.timestamp).max().unwrap_or(0),
+            awaited: group.iter().any(|pending| pending.durability >= Durability::Sync),
             ..empty
         };
         payload.bytes.reserve(logged().map(|pending| pending.bytes.len() + 128).sum());

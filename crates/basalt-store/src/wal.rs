@@ -20,7 +20,7 @@
 //!    before is filled; the header becomes durable with the first frames, which say 0 for what was durable when they
 //!    were written.
 //!
-//! 6. Short frames are written over zeros: those behind `end` are written in advance, up to 256 KiB at a time, so that a sync has bytes to
+//! 6. Short frames that somebody waits for are written over zeros: those behind `end` are written in advance, up to 256 KiB at a time, so that a sync has bytes to
 //!    make durable and no new length of the file, for which a file system would write to its journal too. They are cut off before a segment
 //!    is followed by another, and when the log is closed; behind the last frame of the last segment they may be left.
 //!

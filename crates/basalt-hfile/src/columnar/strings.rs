@@ -31,6 +31,11 @@ impl StringList {
         self.push_with(|bytes| bytes.extend_from_slice(string));
     }
 
+    /// All strings, back to back.
+    pub(super) fn plain(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Adds what `put` appends.
     #[inline]
     pub(crate) fn push_with<T>(&mut self, put: impl FnOnce(&mut Vec<u8>) -> T) -> T {

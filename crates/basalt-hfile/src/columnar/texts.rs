@@ -350,8 +350,7 @@ impl TextEncoder {
             }
             (TextScheme::Fsst(_), Lookup::Symbols(symbols)) => {
                 encode_lengths(strings, out);
-                let plain: Vec<u8> = strings.iter().flatten().copied().collect();
-                symbols.encode(&plain, out);
+                symbols.encode(strings.plain(), out);
             }
             (TextScheme::Words(words), Lookup::Words(numbers)) => words.encode(numbers, strings, out),
             (TextScheme::Dictionary(_) | TextScheme::Fsst(_) | TextScheme::Words(_), _) => {

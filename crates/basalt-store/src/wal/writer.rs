@@ -37,6 +37,8 @@ pub(crate) struct Payload {
     pub(crate) timestamp: i64,
     /// The table of all sections; zero if there are several.
     pub(crate) table: TableId,
+    /// Somebody waits for it to be synced.
+    pub(crate) awaited: bool,
 }
 
 impl Default for Payload {
@@ -51,7 +53,8 @@ impl Payload {
         bytes.clear();
         bytes.resize(FRAME_HEADER, 0);
         let seq = Seq(0);
-        Self { bytes, section_count: 0, seq_first: seq, seq_last: seq, timestamp: 0, table: TableId(0) }
+        let table = TableId(0);
+        Self { bytes, section_count: 0, seq_first: seq, seq_last: seq, timestamp: 0, table, awaited: true }
     }
 }
 
@@ -215,7 +218,9 @@ impl LogWriter {
             self.open_segment()?;
         }
         let open = self.open.as_mut().expect("opened above");
-        open.make_room(payload.bytes.len());
+        if payload.awaited {
+            open.make_room(payload.bytes.len());
+        }
         self.append_frame(payload)?;
         let open = self.open.as_mut().expect("opened above");
         open.seq_last = open.seq_last.max(payload.seq_last);
