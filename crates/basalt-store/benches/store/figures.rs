@@ -36,7 +36,7 @@ impl Figures {
         let before = fs::read_to_string(page).unwrap_or_default();
         let kept = before.find("\n## ").map_or("", |at| &before[at..]);
         let head =
-            format!("# The store: opening, and regions at rest\n\n`make bench-store`, {cores} cores.\n");
+            format!("# The store: opening, regions at rest, and floods of writes\n\n`make bench-store`, {cores} cores.\n");
         fs::write(page, head + &self.text + kept).expect("the page can be written");
     }
 }
