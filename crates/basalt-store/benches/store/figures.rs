@@ -35,8 +35,9 @@ impl Figures {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let before = fs::read_to_string(page).unwrap_or_default();
         let kept = before.find("\n## ").map_or("", |at| &before[at..]);
-        let head =
-            format!("# The store: opening, regions at rest, and floods of writes\n\n`make bench-store`, {cores} cores.\n");
+        let head = format!(
+            "# The store: opening, regions at rest, and floods of writes\n\n`make bench-store`, {cores} cores.\n"
+        );
         fs::write(page, head + &self.text + kept).expect("the page can be written");
     }
 }
