@@ -128,17 +128,7 @@ fn is_linearizable(events: &[Event]) -> bool {
     false
 }
 
-/// Chance from a seed.
-struct Dice(u64);
-
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
-    }
-
     /// Few numbers, so that conditions hold now and then.
     fn call(&mut self) -> Call {
         let number = self.roll(3) as i64;

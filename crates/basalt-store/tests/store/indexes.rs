@@ -157,17 +157,6 @@ fn check(snapshot: &Snapshot, base: TableId, what: &str) {
     }
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
-    }
-}
-
 /// A batch of some changes of some rows, in all forms that clients have.
 fn changes(dice: &mut Dice, table: TableId) -> WriteBatch {
     let mut batch = WriteBatch::new();

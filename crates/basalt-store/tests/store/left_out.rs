@@ -13,21 +13,7 @@ use crate::support::*;
 const QUALIFIERS: [&str; 3] = ["a", "b", "c"];
 const ROWS: u64 = 3_000;
 
-/// Chance from a seed.
-struct Dice(u64);
-
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
-    }
-
-    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.roll(list.len() as u64) as usize]
-    }
-
     fn row(&mut self) -> Bytes {
         Bytes::from(key(self.roll(ROWS)))
     }

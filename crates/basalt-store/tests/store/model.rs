@@ -12,18 +12,6 @@ use basalt_store::{Database, Durability, OpenOptions, Snapshot};
 
 use crate::support::*;
 
-/// Chance from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
-    }
-}
-
 /// One change of one row: a value, or `None` for a deleted column.
 #[derive(Debug, Clone)]
 struct Change {

@@ -17,22 +17,6 @@ const ROWS: [&str; 6] = ["a", "ab", "b", "ba", "c", "d"];
 const FAMILIES: [&str; 2] = ["f", "g"];
 const QUALIFIERS: [&str; 4] = ["p", "q", "qa", "r"];
 
-/// Chance from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
-    }
-
-    fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.roll(list.len() as u64) as usize]
-    }
-}
-
 /// A cell by value: row, family, qualifier, timestamp, value.
 type Cell = (&'static str, &'static str, &'static str, i64, String);
 

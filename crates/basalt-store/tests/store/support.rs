@@ -16,6 +16,23 @@ use basalt_store::{Database, Env, OpenOptions, Result, ScanOptions, Snapshot};
 
 pub(crate) const ROOT: &str = "/db";
 
+/// Chance from a seed.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    /// A number below `sides`.
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % sides
+    }
+
+    pub(crate) fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.roll(list.len() as u64) as usize]
+    }
+}
+
 /// Options without threads, so that a run is the same each time.
 pub(crate) fn options(storage: &SimStorage) -> OpenOptions {
     let env = Env::with_storage(Arc::new(storage.clone()));
