@@ -115,13 +115,11 @@ fn refusal(left: &Expr, right: &Expr, schema: &DFSchema, planning: &Planning) ->
     match (text_of(left), text_of(right)) {
         (None, Some(text)) => unreadable(text, left, &left_type, planning),
         (Some(text), None) => unreadable(text, right, &right_type, planning),
-        _ if text_of(left).is_some() => None,
-        _ => {
-            let named = if left.column_refs().is_empty() { right } else { left };
-            let (own, other) =
-                if std::ptr::eq(named, left) { (&left_type, &right_type) } else { (&right_type, &left_type) };
-            Some(of_types(named, own, other, planning))
+        (Some(_), Some(_)) => None,
+        (None, None) if left.column_refs().is_empty() => {
+            Some(of_types(right, &right_type, &left_type, planning))
         }
+        (None, None) => Some(of_types(left, &left_type, &right_type, planning)),
     }
 }
 
