@@ -33,6 +33,7 @@
 //! | [`fuzzed`] | what fuzzers need |
 
 mod alp;
+mod ascending;
 mod batch;
 mod beside;
 mod bitpack;

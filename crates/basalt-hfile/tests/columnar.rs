@@ -334,6 +334,36 @@ fn texts_are_kept_as_words() {
     }
 }
 
+/// Rows of keys like those that benchmarks of key-value stores choose by chance.
+fn chosen_keys() -> Vec<Cell> {
+    let mut chance = Chance(13);
+    let mut number = 0;
+    let mut cell = || {
+        number += 1 + chance.next() % 300 * (chance.next() % 300) * (chance.next() % 300);
+        Cell {
+            row: format!("user{number:012}").into_bytes(),
+            qualifier: vec![],
+            timestamp: 1_700_000_000_000,
+            cell_type: CellType::Put,
+            value: number.to_be_bytes().to_vec(),
+            seq: 2,
+            tags: vec![],
+        }
+    };
+    (0..3000).map(|_| cell()).collect()
+}
+
+#[test]
+fn chosen_keys_are_kept_as_one_ascending_number_each() {
+    let reader = check(&chosen_keys(), prose_options(Compression::None));
+    let facts = reader.open_block(0).unwrap().columns().unwrap().facts().unwrap();
+    let keys: Vec<_> = facts.iter().filter(|section| section.what.starts_with("KeyValues")).collect();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+    let bits = f64::from(keys[0].bytes * 8) / 3000.0;
+    // Gaps of 3,300,000 on average, of which the longest take 25 bits; each vector has a header of 53 bytes.
+    assert!(keys[0].scheme == "digits" && bits < 24.5, "{} in {bits} bits", keys[0].scheme);
+}
+
 #[test]
 fn numbers_that_follow_others_of_their_row_are_kept_as_distances() {
     let dates = |close| Shape { close, ..plain(vec![10, 0, 10, 10]) };
@@ -490,9 +520,10 @@ fn patterns_options() -> WriterOptions {
 }
 
 /// Of numbers, and of texts: of each scheme a file is kept.
-const SCHEMES: [&str; 13] = [
+const SCHEMES: [&str; 14] = [
     "frame",
     "delta",
+    "ascending",
     "runs",
     "dictionary",
     "alp",
@@ -526,6 +557,7 @@ fn files_kept_in_the_repository_are_read() {
     let files = shapes.into_iter().map(of_shape).chain([
         ("words.hfile", prose_options(Compression::None), prose()),
         ("patterns.hfile", patterns_options(), patterns()),
+        ("ascending.hfile", prose_options(Compression::None), chosen_keys()),
     ]);
     let mut schemes = BTreeSet::new();
     for (name, options, cells) in files {

@@ -21,8 +21,9 @@ use basalt_model::types::{Decimal, Value};
 use basalt_model::{CellRef, CellType, Seq, SortOrder, SqlType, TableSchema};
 
 /// Every scheme of numbers and of texts, and the mark of distances.
-const SCHEMES: [&str; 15] = [
+const SCHEMES: [&str; 16] = [
     "alp",
+    "ascending",
     "decimals",
     "delta",
     "dictionary",
@@ -73,12 +74,13 @@ fn words(row: i64) -> String {
 type Column = (&'static str, SqlType, fn(i64) -> Value<'static>);
 
 /// Of each scheme one, in the form that makes the writer choose it; the key's column is the first.
-const COLUMNS: [Column; 16] = [
+const COLUMNS: [Column; 17] = [
     ("PREFIX", SqlType::Varchar(None), |row| {
         text(format!("customer/{:05}/{}", row * 3, "y".repeat(row as usize % 3)))
     }),
     ("FRAME", SqlType::Integer, |row| Value::Int(spread(row) % 1000)),
     ("DELTA", SqlType::UnsignedInt, |row| Value::Int(5_000_000 + row * 1000 + spread(row) % 7)),
+    ("ASCENDING", SqlType::BigInt, |row| Value::Int(row.pow(6))),
     ("RUNS", SqlType::SmallInt, |row| Value::Int(row / 40 * 1001 - 7)),
     ("FEW", SqlType::UnsignedLong, |row| Value::Int(spread(row % 5 * 77))),
     ("ALP", SqlType::Double, |row| Value::Double((spread(row) % 10_000) as f64 / 100.0)),
@@ -318,7 +320,7 @@ fn table_of(bytes: &[u8]) -> TableSchema {
 #[test]
 fn flipped_bits_are_found_in_the_files_kept_in_the_repository() {
     let (mut schemes, mut flipped, start) = (BTreeSet::new(), 0, Instant::now());
-    for name in ["beside", "bytes", "decimals", "patterns", "typed", "versions", "words"] {
+    for name in ["ascending", "beside", "bytes", "decimals", "patterns", "typed", "versions", "words"] {
         let sound = std::fs::read(format!("testdata/columnar/{name}.hfile")).unwrap();
         let table = table_of(&sound);
         let mut flips = Flips::new(&sound, &table);

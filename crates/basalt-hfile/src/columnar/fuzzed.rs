@@ -205,7 +205,7 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
     // Five sizes of numbers, all digits of them random.
     let exponent = |at: i64| 100 + 400 * (at % 5) as u64;
     let mantissa = |at: i64| (spread(at) as u64) << 21 ^ spread(at + 1000) as u64;
-    let numbers: [(Vec<i64>, Nature); 6] = [
+    let numbers: [(Vec<i64>, Nature); 7] = [
         ((0..200).map(|at| spread(at) % 1000).collect(), Nature::Integer),
         ((0..200).map(|at| 5_000_000 + at * 1000 + spread(at) % 7).collect(), Nature::Integer),
         ((0..200).map(|at| at / 40 * 1001 - 7).collect(), Nature::Integer),
@@ -215,6 +215,7 @@ pub(crate) fn vectors() -> Vec<(&'static str, Vec<u8>)> {
             (0..200).map(|at| sortable(f64::from_bits(exponent(at) << 52 | mantissa(at)))).collect(),
             Nature::Float(64),
         ),
+        ((0..200).map(|at: i64| at.pow(6)).collect(), Nature::Integer),
     ];
     let mut seeds = Vec::new();
     for (values, nature) in &numbers {

@@ -8,12 +8,14 @@
 //! | 3 runs | `u16 runs`, a frame of their values, a frame of their lengths less one |
 //! | 4 dictionary | a frame of positions in the section's dictionary |
 //! | 5 ALP, 6 split | see [`super::alp`] |
+//! | 7 ascending | see [`super::ascending`] |
 //!
 //! Behind the scheme's number a section keeps its parameters: `i64 unit`, `i64 rest` (every value is `unit` times
 //! the stored number and `rest` more), for a dictionary `u32 count` and a frame of its values in ascending order,
 //! for ALP and split theirs. A scheme of 0 is a section of one value, which has no vectors.
 
 use super::alp::{Alp, Split};
+use super::ascending;
 use super::frame::{self, Lane};
 use super::input::Input;
 use super::mask::Mask;
@@ -53,6 +55,7 @@ enum Kind {
     Dictionary(Vec<i64>),
     Alp(Alp),
     Split(Split),
+    Ascending,
 }
 
 impl Kind {
@@ -64,6 +67,7 @@ impl Kind {
             Self::Dictionary(_) => 4,
             Self::Alp(_) => 5,
             Self::Split(_) => 6,
+            Self::Ascending => 7,
         }
     }
 
@@ -71,7 +75,7 @@ impl Kind {
     fn toll(&self) -> usize {
         match self {
             Self::Frame | Self::Runs => 100,
-            Self::Delta => 102,
+            Self::Delta | Self::Ascending => 102,
             Self::Dictionary(_) | Self::Alp(_) | Self::Split(_) => 105,
         }
     }
@@ -114,6 +118,7 @@ impl IntScheme {
             Kind::Dictionary(_) => "dictionary",
             Kind::Alp(_) => "alp",
             Kind::Split(_) => "split",
+            Kind::Ascending => "ascending",
         }
     }
 
@@ -121,7 +126,7 @@ impl IntScheme {
         out.extend_from_slice(&self.unit.to_le_bytes());
         out.extend_from_slice(&self.rest.to_le_bytes());
         match &self.kind {
-            Kind::Frame | Kind::Delta | Kind::Runs => {}
+            Kind::Frame | Kind::Delta | Kind::Runs | Kind::Ascending => {}
             Kind::Dictionary(values) => {
                 out.extend_from_slice(&(values.len() as u32).to_le_bytes());
                 frame::encode(values, out);
@@ -148,6 +153,7 @@ impl IntScheme {
             }
             5 => Kind::Alp(Alp::read(input)?),
             6 => Kind::Split(Split::read(input)?),
+            7 => Kind::Ascending,
             other => return Err(input.damage(format!("no scheme of integers has the number {other}"))),
         };
         Ok(Self { kind, unit, rest })
@@ -175,6 +181,7 @@ impl IntScheme {
             }
             Kind::Alp(alp) => alp.encode(values, out),
             Kind::Split(split) => split.encode(values, out),
+            Kind::Ascending => ascending::encode(values, out),
         }
     }
 
@@ -188,6 +195,7 @@ impl IntScheme {
             Kind::Dictionary(values) => self.look_up(values, &mut input, out)?,
             Kind::Alp(alp) => alp.decode(&mut input, out)?,
             Kind::Split(split) => split.decode(&mut input, out)?,
+            Kind::Ascending => ascending::decode(&mut input, (self.unit, self.rest), out)?,
         }
         input.finish()
     }
@@ -214,7 +222,7 @@ impl IntScheme {
             }
             Kind::Runs => self.runs_within(&mut input, count, ranges)?,
             Kind::Alp(alp) => alp.within(&mut input, count, ranges)?,
-            Kind::Delta | Kind::Split(_) => None,
+            Kind::Delta | Kind::Split(_) | Kind::Ascending => None,
         };
         if mask.is_some() {
             input.finish()?;
@@ -325,6 +333,9 @@ fn candidates(full: &[&[i64]], sample: &[&[i64]], nature: Nature, unit: i64, res
     }
     if nature == Nature::Integer {
         kinds.push(Kind::Delta);
+        if full.iter().all(|vector| ascending::is_ascending(vector)) {
+            kinds.push(Kind::Ascending);
+        }
     }
     if let Nature::Float(bits) = nature {
         kinds.extend(Alp::choose(&together, bits == 32).map(Kind::Alp));

@@ -2,7 +2,8 @@
 //! Row keys as parts that are stored like columns, and back.
 //!
 //! With a layout the parts are the primary-key columns. Without one, rows of one width up to 64 bytes are cut
-//! into numbers of eight bytes, the last one of what is left; others are one part of bytes.
+//! into numbers of eight bytes, the last one of what is left, but for decimal numbers that take less as they are;
+//! others are one part of bytes.
 //!
 //! ```text
 //! flags  1  variable width: a separator follows (00, or ff if descending); an empty value is the byte 00 alone
@@ -21,6 +22,7 @@ use basalt_model::{KeyColumn, SortOrder, SqlType};
 use super::form::Form;
 use super::input::Input;
 use super::strings::StringList;
+use super::texts::bytes_as_digits;
 use super::{KEY_PARTS_MAX, VECTOR};
 use crate::error::Damage;
 
@@ -30,6 +32,12 @@ const BOOLEAN: u8 = 4;
 const COLUMN: u8 = 8;
 /// Rows of one width are cut into numbers up to this width.
 const SPLIT_MAX: usize = 64;
+/// Bytes of a part of such rows.
+const CUT_WIDTH: usize = 8;
+/// What decoding of long numbers costs, in percent of their size: they must be so much smaller than cut ones.
+const WHOLE_TOLL: usize = 102;
+/// Vectors of rows that are written both cut and whole to choose.
+const SAMPLE_VECTORS: usize = 3;
 
 /// A part of all row keys of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +158,8 @@ pub(super) fn split(rows: &StringList, columns: &[KeyColumn]) -> Vec<KeyValues> 
     }
     let width = rows.iter().next().map_or(0, <[u8]>::len);
     let one_width = rows.iter().all(|row| row.len() == width);
-    let part_width = if one_width && (1..=SPLIT_MAX).contains(&width) { 8 } else { usize::MAX };
+    let is_cut = one_width && (1..=SPLIT_MAX).contains(&width) && !are_smaller_whole(rows, width);
+    let part_width = if is_cut { CUT_WIDTH } else { usize::MAX };
     let count = width.div_ceil(part_width).max(1);
     let part = |number: usize| KeyValues {
         part: KeyPart::new(0),
@@ -161,6 +170,24 @@ pub(super) fn split(rows: &StringList, columns: &[KeyColumn]) -> Vec<KeyValues> 
         })),
     };
     (0..count).map(part).collect()
+}
+
+/// True if rows of this width are a front and a decimal number each, and take less as such than cut, as far as a sample tells: a cut number
+/// begins anew in each part wherever that before it changes.
+fn are_smaller_whole(rows: &StringList, width: usize) -> bool {
+    let starts = (0..rows.len()).step_by(VECTOR);
+    let step = starts.len().div_ceil(SAMPLE_VECTORS).max(1);
+    let sampled = starts.step_by(step).map(|first| first..rows.len().min(first + VECTOR));
+    let sample: Vec<StringList> = sampled.map(|range| rows.slice(range)).collect();
+    let bytes = |from: usize, to: usize| {
+        let part = |vector: &StringList| vector.iter().map(|row| &row[from..to]).collect();
+        bytes_as_digits(&sample.iter().map(part).collect::<Vec<_>>())
+    };
+    let Some(whole) = bytes(0, width).filter(|_| width > CUT_WIDTH) else { return false };
+    // A part that is no number is the front, or some of it.
+    let cut: usize =
+        (0..width).step_by(CUT_WIDTH).filter_map(|from| bytes(from, width.min(from + CUT_WIDTH))).sum();
+    whole * WHOLE_TOLL < cut * 100
 }
 
 fn by_vector<'a>(mut values: impl ExactSizeIterator<Item = &'a [u8]>) -> Vec<StringList> {

@@ -94,6 +94,8 @@ fn sections_of_numbers_are_those_of_the_format() {
     check("Runs", "runs", SqlType::Integer, &column(runs.map(Value::Int)));
     let times = [0, 1002, 1999, 3001, 4000, 5001, 6000, 7003].map(|time| 1_700_000_000_000 + time);
     check("Delta", "delta", SqlType::Date, &column(times.map(Value::Millis)));
+    let gaps = [1103, 9471, 21_502, 29_018, 44_337, 52_791, 60_190, 79_994];
+    check("Ascending", "ascending", SqlType::Integer, &column(gaps.map(Value::Int)));
     let few = [7, 3_000_000, 900_000_000_001, 3_000_000].into_iter().cycle().take(16);
     check("Dictionary of numbers", "dictionary", SqlType::BigInt, &column(few.map(Value::Int)));
     let prices = [0.25, 17.5, 3.99, 10.0, f64::MAX].map(Value::Double);

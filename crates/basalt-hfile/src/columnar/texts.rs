@@ -360,6 +360,15 @@ impl TextEncoder {
     }
 }
 
+/// Bytes of strings that are a front and a number in decimal digits each, as numbers; `None` if they are anything else.
+pub(super) fn bytes_as_digits(vectors: &[StringList]) -> Option<usize> {
+    let digits = Digits::try_of(&vectors.iter().collect::<Vec<_>>())?;
+    let mut bytes = Vec::new();
+    digits.write_params(&mut bytes);
+    vectors.iter().for_each(|vector| digits.encode(vector, &mut bytes));
+    Some(bytes.len())
+}
+
 fn encode_lengths(strings: &StringList, out: &mut Vec<u8>) {
     let lengths: Vec<i64> = strings.iter().map(|string| string.len() as i64).collect();
     frame::encode(&lengths, out);

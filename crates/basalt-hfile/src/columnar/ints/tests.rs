@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_panic(number in 0u8..8, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
+    fn random_bytes_are_no_panic(number in 0u8..9, bytes in vec(any::<u8>(), 0..120), count in 0usize..40) {
         let mut input = Input::new(&bytes);
         if let Ok(scheme) = IntScheme::read_params(number, &mut input) {
             let rest = input.rest();
@@ -102,6 +102,22 @@ proptest! {
 fn a_sequence_is_nearly_nothing() {
     let (name, bytes) = check(&vectors(|at| 1_000_000 + at), Nature::Integer);
     assert_eq!((name, bytes), ("delta", 16 + 4 * 20));
+}
+
+#[test]
+fn chosen_keys_take_little_more_than_their_gaps() {
+    let mut last = 0;
+    let mut key = |at: i64| {
+        // Exponential, 100,000 on average, whose chance is log2(e * 100,000) = 18.05 bits.
+        let random = (noise(at) as u64 >> 11) as f64 / (1u64 << 53) as f64;
+        last += 2 * (-(1.0 - random).ln() * 1e5) as i64;
+        last + 1
+    };
+    let keys: Vec<Vec<i64>> =
+        (0..4).map(|vector| (0..1024).map(|at| key(vector * 1024 + at)).collect()).collect();
+    let (name, bytes) = check(&keys, Nature::Integer);
+    assert_eq!(name, "ascending");
+    assert!((bytes * 8) as f64 / 4096.0 < 18.8, "{bytes}");
 }
 
 #[test]

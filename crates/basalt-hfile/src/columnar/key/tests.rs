@@ -74,6 +74,21 @@ fn rows_of_one_width_are_cut_into_numbers() {
     assert_eq!(check(&rows, &[]), 3);
 }
 
+#[test]
+fn a_decimal_number_is_left_whole_where_its_parts_would_take_more() {
+    let rows = |row: fn(u64) -> String| (0..2000).map(|at| row(at).into_bytes()).collect::<Vec<_>>();
+    let list = |rows: &[Vec<u8>]| rows.iter().map(Vec::as_slice).collect::<StringList>();
+    // Gaps without order, which a part of eight bytes carries over into the one before it.
+    let chosen = rows(|at| format!("user{:012}", at * 77_777_777 + at * at % 7919 * 9_973));
+    assert_eq!(check(&list(&chosen), &[]), 1);
+    // A customer and a day: each has a part of its own.
+    let dated = rows(|at| format!("{:08}202611{:02}", at / 5 * 7919, at % 5 + 1));
+    assert_eq!(check(&list(&dated), &[]), 2);
+    let mut odd = chosen;
+    odd[1500][9] = b'x';
+    assert_eq!(check(&list(&odd), &[]), 2);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
 

@@ -74,21 +74,34 @@ impl Digits {
         if let Some(number) = numbers.iter().find(|number| **number >= end) {
             return Err(Damage::new(0, format!("{number} where a number of {} digits must be", self.digits)));
         }
-        let plain = if len == 8 { self.words(&numbers) } else { self.written(&numbers, len) };
+        let plain = match len {
+            8 => self.words::<1>(&numbers),
+            16 => self.words::<2>(&numbers),
+            24 => self.words::<3>(&numbers),
+            _ => self.written(&numbers, len),
+        };
         Ok(Strings::of_width(plain.into(), len, count))
     }
 
-    /// Strings of eight bytes, each made as one number of its bytes.
-    fn words(&self, numbers: &[u64]) -> Vec<u8> {
-        let mut front = [0; 8];
-        front[..self.front.len()].copy_from_slice(&self.front);
-        let front = u64::from_le_bytes(front);
-        // The digits are the last bytes, which are the highest of the number; those before are zeros and make way for the front.
-        let digits = u64::MAX << (8 * self.front.len());
-        let word = |&number: &u64| front | u64::from_le_bytes(eight_digits(number as u32)) & digits;
-        let mut plain = vec![0; 8 * numbers.len()];
-        for (out, number) in plain.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
-            *out = word(number).to_le_bytes();
+    /// Strings of eight bytes for each of some words, of which each is made as one number of its bytes.
+    fn words<const WORDS: usize>(&self, numbers: &[u64]) -> Vec<u8> {
+        let mut front = [0; 8 * WRITTEN_WORDS];
+        let (mut digits, front_len) = ([0; 8 * WRITTEN_WORDS], self.front.len());
+        front[..front_len].copy_from_slice(&self.front);
+        digits[front_len..].fill(0xff);
+        let words = |bytes: [u8; 8 * WRITTEN_WORDS]| {
+            let words = bytes.as_chunks().0;
+            std::array::from_fn::<u64, WORDS, _>(|word| u64::from_le_bytes(words[word]))
+        };
+        let (front, digits) = (words(front), words(digits));
+        let mut plain = vec![0; 8 * WORDS * numbers.len()];
+        for (out, &number) in plain.as_chunks_mut::<8>().0.chunks_exact_mut(WORDS).zip(numbers) {
+            let mut rest = number;
+            for word in (0..WORDS).rev() {
+                let part = u64::from_le_bytes(eight_digits((rest % E8) as u32));
+                out[word] = (front[word] | part & digits[word]).to_le_bytes();
+                rest /= E8;
+            }
         }
         plain
     }
@@ -115,7 +128,7 @@ fn number_behind(front: &[u8], digits: usize, string: &[u8]) -> Option<i64> {
     let first = first
         .iter()
         .try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))?;
-    eights.iter().try_fold(first, |sum, eight| Some(sum * 100_000_000 + number_of_eight(*eight)?))
+    eights.iter().try_fold(first, |sum, eight| Some(sum * E8 as i64 + number_of_eight(*eight)?))
 }
 
 /// The number of eight digits: lanes of one digit become lanes of two, of four, and one of eight.
@@ -130,12 +143,15 @@ fn number_of_eight(digits: [u8; 8]) -> Option<i64> {
     Some(((fours & 0xffff) * 10_000 + (fours >> 32)) as i64)
 }
 
-/// Digits of a number with zeros before it.
-const WRITTEN: usize = 24;
+/// Parts of eight digits of a number with zeros before it.
+const WRITTEN_WORDS: usize = 3;
+/// Digits of such a number.
+const WRITTEN: usize = 8 * WRITTEN_WORDS;
+/// What eight digits count up to.
+const E8: u64 = 100_000_000;
 
 /// A number below 10^24 with all of its digits.
 fn written(number: u64) -> [u8; WRITTEN] {
-    const E8: u64 = 100_000_000;
     let mut out = [0; WRITTEN];
     let parts = [number / (E8 * E8), number / E8 % E8, number % E8];
     for (out, part) in out.as_chunks_mut::<8>().0.iter_mut().zip(parts) {
@@ -195,6 +211,25 @@ mod tests {
             assert_eq!(number_behind(b"", digits, &text.as_bytes()[5..]), number);
             assert_eq!(number_behind(b"fronT", digits, text.as_bytes()), None);
             assert_eq!(number_behind(b"front", digits + 1, text.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn fronts_and_digits_of_every_length_come_back() {
+        for (front, digits) in (0..26).flat_map(|front| (1..=DIGITS_MAX).map(move |digits| (front, digits))) {
+            let front = &"abcdefghijklmnopqrstuvwxyz"[..front];
+            let numbers = [0, 1, 98_765_432_109_876_543, 123_456_789_012_345_678, 999_999_999_999_999_999];
+            let string = |number: u64| format!("{front}{:0digits$}", number % 10_u64.pow(digits as u32));
+            let strings = numbers.map(string);
+            let list: StringList = strings.iter().map(|string| string.as_bytes()).collect();
+            let scheme = Digits::try_of(&[&list]).unwrap();
+            let mut bytes = vec![];
+            scheme.encode(&list, &mut bytes);
+            let decoded = scheme.decode(&bytes, list.len(), 1 << 20).unwrap();
+            assert!(
+                (0..list.len()).all(|index| decoded.get(index) == strings[index].as_bytes()),
+                "{strings:?}"
+            );
         }
     }
 
