@@ -354,6 +354,23 @@ impl HFileReader {
         Ok(self.may_contain_exact_column(row, qualifier)? || self.ask(bloom, &marker.to_vec())?)
     }
 
+    /// False if no cell of any of these columns can be in the file, family deletes included.
+    pub fn may_contain_any<'a>(
+        &self,
+        row: &[u8],
+        qualifiers: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<bool> {
+        if self.bloom_kind != BloomKind::RowCol {
+            return self.may_contain_row(row);
+        }
+        for qualifier in qualifiers {
+            if self.may_contain_column(row, qualifier)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// False if no cell of this column, markers included, can be in the file.
     pub(crate) fn may_contain_exact_column(&self, row: &[u8], qualifier: &[u8]) -> Result<bool> {
         let Some(bloom) = self.general_bloom.as_ref().filter(|_| self.bloom_kind == BloomKind::RowCol) else {

@@ -27,6 +27,12 @@ impl KeyRange {
         Self { start, end: Some(end.into()) }
     }
 
+    /// The row of a [`Self::point`].
+    pub fn only_row(&self) -> Option<&[u8]> {
+        let end = self.end.as_ref()?.strip_suffix(&[0])?;
+        (end == &self.start[..]).then_some(end)
+    }
+
     /// All rows that begin with `prefix`.
     pub fn prefix(prefix: impl Into<Bytes>) -> Self {
         let start = prefix.into();

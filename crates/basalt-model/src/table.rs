@@ -184,7 +184,10 @@ impl TableDescriptor {
 
     /// False if HBase's attribute COMPACTION_ENABLED says that store files stay as they are.
     pub fn compaction_enabled(&self) -> bool {
-        !self.attributes.get("COMPACTION_ENABLED").is_some_and(|value| value.eq_ignore_ascii_case("false"))
+        !self
+            .attributes
+            .get("COMPACTION_ENABLED")
+            .is_some_and(|value| value.trim().eq_ignore_ascii_case("false"))
     }
 
     /// Largest cell that the table takes, in bytes of key, value and tags: HBase's attribute

@@ -6,7 +6,6 @@
 
 mod aggregates;
 mod clauses;
-mod comparisons;
 mod doubles;
 mod dynamic;
 mod existence;
@@ -18,6 +17,7 @@ mod labels;
 mod listed;
 mod listings;
 mod lists;
+mod meaning;
 mod membership;
 mod merged;
 mod phrases;
@@ -278,7 +278,7 @@ impl Planning {
             true => recursive::agree(plan).map_err(|error| self.error(error))?,
             false => plan,
         };
-        comparisons::check(&plan, self)?;
+        meaning::check(&plan, self)?;
         sequence::place(plan, self.engine.dealer(), &self.currents)
     }
 
@@ -288,7 +288,7 @@ impl Planning {
         sources::rewrite(&mut expr, self)?;
         phrases::rewrite(&mut expr)?;
         let expr = basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))?;
-        comparisons::check_expr(&expr, schema, self)?;
+        meaning::check_expr(&expr, schema, self)?;
         Ok(expr)
     }
 

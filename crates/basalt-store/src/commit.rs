@@ -223,6 +223,9 @@ impl CommitLine {
             let entries = target.rows.clone().zip(rows.by_ref());
             let entries = entries.map(|(i, (_, mutation))| (seqs.of(i), mutation));
             let added = target.memtable.insert(entries);
+            if durability == Durability::Skip {
+                target.memtable.note_unlogged();
+            }
             self.unflushed_bytes.fetch_add(added, Ordering::Relaxed);
             stretches.push(Stretch { target, bytes: start..end, bounds });
             start = end;

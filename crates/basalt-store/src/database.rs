@@ -60,6 +60,7 @@ pub use indexes::NewIndex;
 pub use ingest::{Ingest, IngestSummary};
 pub use namespaces::NamespaceProperties;
 pub use snapshots::TableSnapshot;
+pub(crate) use write::check_cell;
 
 /// A database that this process has open. Cheap to clone; the last clone that goes closes it.
 #[derive(Clone)]
@@ -103,8 +104,9 @@ impl Database {
         Ok(Self { handle: Arc::new(Handle { shared }) })
     }
 
-    /// Stops the upkeep, makes the log durable and releases the directory. Snapshots stay readable. Nothing
-    /// is flushed: the next opening replays the log.
+    /// Stops the upkeep, makes the log durable and releases the directory. Snapshots stay readable. What the log has is not flushed: the next
+    /// opening replays it. Writes of [`Durability::Skip`](crate::Durability::Skip), which it does not have, are. Flushes and compactions that others
+    /// asked for and that have not ended fail.
     pub fn close(self) -> Result<()> {
         self.shared().close()
     }
@@ -311,10 +313,11 @@ impl Shared {
             return Ok(());
         }
         self.upkeep.stop();
-        let synced = if self.options.read_only { Ok(()) } else { self.close_log() };
-        let settled = self.manifest.lock().settle();
+        let kept = if self.options.read_only { Ok(()) } else { self.flush_unlogged().and(self.close_log()) };
+        let settled = self.manifest.lock().close();
+        self.files.close();
         self.lock.lock().take();
-        synced.and(settled)
+        kept.and(settled)
     }
 
     fn close_log(&self) -> Result<()> {

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use basalt_hfile::columnar::ColumnBatch;
-use basalt_model::{LATEST_TIMESTAMP, Seq, TableId, WriteBatch};
+use basalt_model::{LATEST_TIMESTAMP, Seq, TableId, TableName, WriteBatch};
 use bytes::Bytes;
 
 use crate::env::{Env, Task};
@@ -46,7 +46,9 @@ pub(crate) struct IngestSpec {
     /// The only table that batches may name.
     pub(crate) table: TableId,
     /// Its name, for errors.
-    pub(crate) table_name: String,
+    pub(crate) table_name: TableName,
+    /// Largest cell, in bytes.
+    pub(crate) cell_bytes_max: u64,
     /// The table's families by name.
     pub(crate) families: Vec<(String, FamilyTarget)>,
     /// The newest timestamp given to a write so far: the ingest gets none that is older, whatever the clock says.

@@ -8,7 +8,7 @@
 //!
 //! Rule: a sealed memtable gets no new entries, and once its last commit is resolved none leave it either.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::CellRun;
 use basalt_model::{KeyRange, RowMutation, Seq};
@@ -41,6 +41,8 @@ pub(crate) struct Memtable {
     seq_max: AtomicU64,
     /// When somebody first asked for the age of the entries; 0 if nobody did.
     seen_ms: AtomicI64,
+    /// The log does not have all entries.
+    unlogged: AtomicBool,
 }
 
 impl Default for Memtable {
@@ -51,6 +53,7 @@ impl Default for Memtable {
             seq_min: AtomicU64::new(u64::MAX),
             seq_max: AtomicU64::new(0),
             seen_ms: AtomicI64::new(0),
+            unlogged: AtomicBool::new(false),
         }
     }
 }
@@ -81,6 +84,15 @@ impl Memtable {
         let freed = removed.map_or(0, |entry| entry.mutation.entry().len() as u64 + ENTRY_OVERHEAD);
         self.size_bytes.fetch_sub(freed, Relaxed);
         freed
+    }
+
+    /// Some entries are not in the log.
+    pub(crate) fn note_unlogged(&self) {
+        self.unlogged.store(true, Relaxed);
+    }
+
+    pub(crate) fn is_unlogged(&self) -> bool {
+        self.unlogged.load(Relaxed)
     }
 
     pub(crate) fn size_bytes(&self) -> u64 {
@@ -136,6 +148,7 @@ impl Memtable {
         let entries = other.entries.read();
         let inside = entries.iter().filter(|entry| range.contains(entry.row()));
         self.insert(inside.map(|entry| (entry.seq, entry.mutation.clone())));
+        self.unlogged.fetch_or(other.is_unlogged(), Relaxed);
     }
 
     /// Some rows, evenly spread over the entries, for cutting a scan into parts.

@@ -11,7 +11,7 @@ use basalt_hfile::columnar::ColumnBatch;
 use basalt_hfile::{Background, BloomKind, Compression, Encoding, HFileWriter, WriterOptions};
 use basalt_model::table::{BLOOM_ROW_PREFIX, ROW_PREFIX_LENGTH};
 use basalt_model::{CellRef, FamilyDescriptor, ROW_LEN_MAX, Seq, TableSchema};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use crate::env::{Env, StorageFile, SyncKind};
 use crate::error::{Error, Result};
@@ -44,6 +44,8 @@ pub(crate) struct FileFactory {
     cache: Option<Arc<BlockCache>>,
     /// Directories that exist and whose names are durable.
     known_dirs: Mutex<HashSet<PathBuf>>,
+    /// Whoever creates a file reads it meanwhile.
+    is_closed: RwLock<bool>,
 }
 
 /// What a file being written sets aside at most, in bytes, if its family has the usual block size: a row group that gathers and one that is
@@ -97,8 +99,15 @@ impl Background for EncodingThreads {
 impl FileFactory {
     /// Hands out ids from `next_file` on.
     pub(crate) fn new(env: Env, root: PathBuf, next_file: u64) -> Self {
-        let (next_file, known_dirs) = (AtomicU64::new(next_file), Mutex::default());
-        Self { env, root, next_file, group_bytes_max: u64::MAX, cache: None, known_dirs }
+        Self {
+            env,
+            root,
+            next_file: AtomicU64::new(next_file),
+            group_bytes_max: u64::MAX,
+            cache: None,
+            known_dirs: Mutex::default(),
+            is_closed: RwLock::new(false),
+        }
     }
 
     /// The same within a database's memory.
@@ -109,6 +118,17 @@ impl FileFactory {
     /// No file has this id yet.
     pub(crate) fn next_file(&self) -> u64 {
         self.next_file.load(Ordering::Relaxed)
+    }
+
+    /// No file is created from now on: whoever opens the database next gives out the same ids.
+    pub(crate) fn close(&self) {
+        *self.is_closed.write() = true;
+    }
+
+    /// Permission to create a file, as long as the guard lives.
+    pub(crate) fn creating(&self) -> Result<RwLockReadGuard<'_, bool>> {
+        let is_closed = self.is_closed.read();
+        if *is_closed { Err(Error::Closed) } else { Ok(is_closed) }
     }
 
     /// An id that no other file gets.
@@ -204,7 +224,9 @@ impl FamilyTarget {
         let created_ms = env.now_ms();
         let (create_time_ms, file_number) = (created_ms, id.0);
         let options = WriterOptions { create_time_ms, file_number, with_seq, ..self.options.clone() };
+        let creating = self.factory.creating()?;
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
+        drop(creating);
         let memory = self.factory.cache.as_ref().map(|cache| cache.work_with(self.memory_bytes()));
         let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false, memory };
         let mut writer = HFileWriter::new(file, options).map_err(|error| new.explain(error))?;

@@ -19,9 +19,11 @@ use crate::database::Database;
 use crate::error::{Error, Result};
 use crate::read::{Row, Rows};
 use change::Change;
+use unfinished::Unfinished;
 
 mod change;
 mod condition;
+mod unfinished;
 
 /// One table of an open database. Cheap to clone; it follows the table through renames and alterations.
 #[derive(Debug, Clone)]
@@ -59,7 +61,8 @@ impl Database {
         Ok(Table { db: self.clone(), id, durability: None })
     }
 
-    /// Changes rows of any tables, all of them or none, in the order given.
+    /// Changes rows of any tables, all of them or none, in the order given: an increment or append, or the delete of a newest version, sees
+    /// what the changes before it make of its row.
     pub fn mutate(&self, changes: &[(TableId, Mutation)], durability: Durability) -> Result<Seq> {
         let mut plan = Vec::with_capacity(changes.len());
         for (table, mutation) in changes {
@@ -67,11 +70,11 @@ impl Database {
         }
         if plan.iter().any(|(_, change)| change.needs_row()) {
             let changed = self.read_modify_write(durability, |view| {
-                let mut batch = WriteBatch::new();
+                let mut unfinished = Unfinished::new(view);
                 for (table, change) in &plan {
-                    change.write(view, *table, &mut batch)?;
+                    change.write(*table, &mut unfinished)?;
                 }
-                Ok((batch, ()))
+                Ok((unfinished.finish(), ()))
             })?;
             return Ok(changed.0);
         }
@@ -113,16 +116,16 @@ impl Database {
             plan.push((*table, Change::of(mutation)?));
         }
         let outcome = self.read_modify_write(durability, |view| {
-            let mut batch = WriteBatch::new();
             for (table, check) in checks {
                 if condition::holds(check, view, *table)?.is_none() {
-                    return Ok((batch, false));
+                    return Ok((WriteBatch::new(), false));
                 }
             }
+            let mut unfinished = Unfinished::new(view);
             for (table, change) in &plan {
-                change.write(view, *table, &mut batch)?;
+                change.write(*table, &mut unfinished)?;
             }
-            Ok((batch, true))
+            Ok((unfinished.finish(), true))
         })?;
         Ok(outcome.1)
     }
@@ -211,9 +214,9 @@ impl Table {
             return Ok(Row::default());
         }
         let written = self.db.read_modify_write(self.durability(), |view| {
-            let mut batch = WriteBatch::new();
-            let row = change::write_all(&changes, view, self.id, &mut batch)?;
-            Ok((batch, row))
+            let mut unfinished = Unfinished::new(view);
+            let row = change::write_all(&changes, self.id, &mut unfinished)?;
+            Ok((unfinished.finish(), row))
         })?;
         Ok(written.1)
     }
@@ -227,14 +230,14 @@ impl Table {
             return Err(Error::OtherRow { expected: check.row.clone(), found });
         }
         let outcome = self.db.read_modify_write(self.durability(), |view| {
-            let mut batch = WriteBatch::new();
             let Some(seen_at) = condition::holds(check, view, self.id)? else {
-                return Ok((batch, CheckOutcome { applied: false, row: Row::default() }));
+                return Ok((WriteBatch::new(), CheckOutcome { applied: false, row: Row::default() }));
             };
             let changes: Vec<Change<'_>> =
                 changes.into_iter().map(|change| change.not_before(seen_at)).collect();
-            let row = change::write_all(&changes, view, self.id, &mut batch)?;
-            Ok((batch, CheckOutcome { applied: true, row }))
+            let mut unfinished = Unfinished::new(view);
+            let row = change::write_all(&changes, self.id, &mut unfinished)?;
+            Ok((unfinished.finish(), CheckOutcome { applied: true, row }))
         })?;
         Ok(outcome.1)
     }

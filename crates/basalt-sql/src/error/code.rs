@@ -80,6 +80,8 @@ codes! {
     ORDER_NOT_SELECTED = 511, "42890";
     /// UNION of queries with other numbers of columns.
     UNION_COLUMN_COUNT = 525, "42902";
+    /// UNION of queries with columns of other types.
+    UNION_COLUMN_TYPE = 526, "42903";
     /// A column declared twice.
     COLUMN_EXISTS = 514, "42892";
     /// Text that is no statement.

@@ -279,6 +279,18 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         let message = "the values of an average come to more digits than a DECIMAL has; AVG(CAST(x AS DOUBLE)) has room";
         return SqlError::coded(code::DATA_EXCEEDS_CAPACITY, message);
     }
+    // The clause stands first in the message, so that its place is found.
+    if text.contains("Aggregate functions are not allowed in the WHERE") {
+        let message = "WHERE is asked of single rows and takes no aggregate functions; HAVING does";
+        return SqlError::coded(code::AGGREGATE_IN_WHERE, message);
+    }
+    if let Some((wanted, most)) = text
+        .split_once("Order by column out of bounds, specified: ")
+        .and_then(|(_, bounds)| bounds.split_once(", max: "))
+    {
+        let message = format!("ORDER BY {wanted} is no column of the select list, which has {most}");
+        return SqlError::coded(code::PARAMETER_INDEX, message);
+    }
     let message = readable_types(&lower_first(&text));
     match code_of(&text) {
         Some(code) => SqlError::coded(code, message),
@@ -288,8 +300,8 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
 
 /// The code of an error that is only text.
 fn code_of(text: &str) -> Option<PhoenixCode> {
-    const CODES: [(&str, PhoenixCode); 17] = [
-        ("Aggregate functions are not allowed in the WHERE", code::AGGREGATE_IN_WHERE),
+    const CODES: [(&str, PhoenixCode); 16] = [
+        ("calar subquery returned more than one row", code::SINGLE_ROW_SUBQUERY),
         ("must appear in the GROUP BY clause", code::NOT_GROUPED),
         ("is too large to store in a", code::DATA_EXCEEDS_CAPACITY),
         ("For SELECT DISTINCT, ORDER BY expressions", code::ORDER_NOT_SELECTED),
@@ -300,7 +312,6 @@ fn code_of(text: &str) -> Option<PhoenixCode> {
         ("LIMIT must be >= 0", code::PARSER_ERROR),
         ("OFFSET must be >=0", code::PARSER_ERROR),
         ("Expected LIMIT to be an integer", code::PARSER_ERROR),
-        ("Order by column out of bounds", code::PARAMETER_INDEX),
         ("the digits to round to must be", code::TYPE_MISMATCH),
         ("a locale must be", code::TYPE_MISMATCH),
         ("elements of an array are counted from 1", code::TYPE_MISMATCH),

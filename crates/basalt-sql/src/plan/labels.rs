@@ -9,8 +9,8 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint,
-    JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, Value, VisitMut,
-    VisitorMut,
+    JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, Value, ValueWithSpan,
+    VisitMut, VisitorMut,
 };
 
 use crate::functions::NOT_NEGATIVE;
@@ -204,16 +204,40 @@ fn mark_set(body: &mut SetExpr) {
 fn mark_select(select: &mut Select) {
     let mut seen = HashSet::new();
     for item in &mut select.projection {
-        let (expr, label) = match item {
-            SelectItem::UnnamedExpr(expr) => (expr.clone(), label(expr)),
-            SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
+        let (expr, label, planned) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr.clone(), label(expr), label(&with_short_numbers(expr))),
+            SelectItem::ExprWithAlias { expr, alias } => {
+                (expr.clone(), alias.value.clone(), alias.value.clone())
+            }
             _ => continue,
         };
-        if !seen.insert(label.clone()) {
+        if !seen.insert(planned) {
             let marked = format!("{label}{MARK}{}", seen.len());
             *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', &marked) };
             seen.insert(marked);
         }
+    }
+}
+
+/// The expression with each number as its value alone tells it, as the planner does: 0.1e0 is 0.1.
+fn with_short_numbers(expr: &Expr) -> Expr {
+    let mut expr = expr.clone();
+    let _ = expr.visit(&mut ShortNumbers);
+    expr
+}
+
+struct ShortNumbers;
+
+impl VisitorMut for ShortNumbers {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        if let Value::Number(text, _) = &mut value.value
+            && let Ok(number) = text.parse::<f64>()
+        {
+            *text = number.to_string();
+        }
+        ControlFlow::Continue(())
     }
 }
 

@@ -95,6 +95,15 @@ impl Shared {
         self.flush_sealed(sealed, &one_at_a_time, |_| ()).map(|seq| seq.is_some())
     }
 
+    /// Flushes what the log does not have. A region that fails keeps no other from it.
+    pub(super) fn flush_unlogged(&self) -> Result<()> {
+        let version = self.version();
+        let unlogged =
+            version.regions().filter(|region| region.memtables().any(|memtable| memtable.is_unlogged()));
+        let flush = |region: &Arc<RegionVersion>| self.flush_region(region.table, region.id).map(drop);
+        unlogged.map(flush).fold(Ok(()), Result::and)
+    }
+
     /// Flushes regions of a table up to one commit, which it gives, and makes a further change of the manifest together
     /// with that. `None` if one of the regions is gone; then nothing was changed.
     pub(super) fn flush_together(

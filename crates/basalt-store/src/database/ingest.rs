@@ -65,7 +65,8 @@ impl Database {
         let spec = IngestSpec {
             env: shared.env.clone(),
             table,
-            table_name: found.descriptor.name.to_string(),
+            table_name: found.descriptor.name.clone(),
+            cell_bytes_max: found.descriptor.cell_bytes_max().unwrap_or(shared.options.cell_bytes_max),
             families,
             timestamp_min: shared.commit.visible_timestamp(),
             timestamp_fixed: build.map(|build| build.timestamp),
@@ -171,7 +172,7 @@ impl Shared {
         let run_count = runs.len() as u64;
         let mut manifest = self.manifest.lock();
         let version = self.version();
-        let current = version.table(table)?;
+        let current = version.enabled_table(table)?;
         let sequencer = &mut self.commit.drain();
         self.check_open()?;
         if run_count == 0 {

@@ -96,7 +96,7 @@ impl Shared {
     /// Splits the regions that have grown beyond what their table's MAX_FILESIZE allows, unless its SPLIT_ENABLED is false.
     pub(super) fn split_large(&self) -> Result<()> {
         for table in self.version().tables.values() {
-            let attribute = |name: &str| table.descriptor.attributes.get(name);
+            let attribute = |name: &str| table.descriptor.attributes.get(name).map(|text| text.trim());
             let max =
                 attribute("MAX_FILESIZE").and_then(|text| text.parse().ok()).filter(|&max: &u64| max > 0);
             let allowed = attribute("SPLIT_ENABLED").is_none_or(|text| !text.eq_ignore_ascii_case("false"));

@@ -75,7 +75,8 @@ impl Database {
         };
         match shared.flush_together(found.id, &regions, &flushing, enter)? {
             Some(_) if taken => Ok(()),
-            Some(_) => Err(Error::SnapshotExists { name: name.to_owned() }),
+            Some(_) => check_free(&shared.manifest.lock(), name)
+                .and(Err(Error::SnapshotExists { name: name.to_owned() })),
             None => Err(Error::NoSuchTable { name: table.to_string() }),
         }
     }

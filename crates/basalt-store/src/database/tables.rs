@@ -95,6 +95,8 @@ impl Database {
                 table.disabled = !enabled;
             }
         })?;
+        // Writes that were let in before are on this side of it.
+        let _sequencer = shared.commit.drain();
         shared.edit_version(|version| {
             let mut table = TableVersion::clone(&version.tables[&id]);
             table.disabled = !enabled;
@@ -230,7 +232,10 @@ impl Shared {
     pub(super) fn discard(&self, manifest: &Manifest, table: &TableVersion) {
         let files = table.regions.iter().flat_map(|region| region.all_files()).map(|(_, file)| file);
         self.release_files(manifest, files);
-        self.commit.release(table.regions.iter().map(|region| region.memtable_bytes()).sum());
+        let memtables: Vec<_> = table.regions.iter().flat_map(|region| region.memtables().cloned()).collect();
+        // Snapshots may read them for as long as they live.
+        self.upkeep.flushed_memtables.lock().add(&memtables);
+        self.commit.release(memtables.iter().map(|memtable| memtable.size_bytes()).sum());
     }
 
     /// A new family may be an old one that was dropped: its cells that are still in memory and in the log must not
@@ -249,6 +254,7 @@ impl Shared {
     }
 
     fn alter_version(&self, before: &TableVersion, descriptor: TableDescriptor, kept: &BTreeSet<String>) {
+        let _sequencer = self.commit.drain();
         self.edit_version(|version| {
             let mut table = TableVersion::clone(&version.tables[&before.id]);
             table.descriptor = Arc::new(descriptor);

@@ -11,7 +11,7 @@
 //!
 //! A flush or compaction that fails is tried again after a pause. Nothing is lost by waiting: the log has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -63,6 +63,7 @@ pub(super) struct Upkeep {
     looking: Mutex<()>,
     /// No compactions are begun that nobody asked for.
     compactions_off: AtomicBool,
+    failing: Mutex<Failing>,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +74,17 @@ struct State {
     compactions_wanted: u64,
     /// Why the last flush failed, until one succeeds.
     flush_error: Option<Error>,
+}
+
+/// Regions of which the last flush by the upkeep failed, and when it is tried again, on the monotonic clock.
+#[derive(Debug, Default)]
+struct Failing(HashMap<RegionId, Duration>);
+
+impl Failing {
+    /// Forgets those that are to be tried again.
+    fn retry(&mut self, now: Duration) {
+        self.0.retain(|_, retry_at| *retry_at > now);
+    }
 }
 
 /// Memtables that leave memory when the last snapshot that reads them goes.
@@ -185,16 +197,19 @@ fn flush_loop(shared: &Shared) {
             upkeep.flush_wanted.store(false, Ordering::Release);
         }
         shared.count_indexes();
+        upkeep.failing.lock().retry(shared.env.clock.monotonic());
         while let Some((table, region)) = shared.next_flush() {
             if let Err(error) = shared.flush_region(table, region) {
                 shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
-                upkeep.state.lock().flush_error = Some(error);
+                // The others are flushed meanwhile.
+                let retry_at = shared.env.clock.monotonic() + Duration::from_millis(RETRY_MS);
+                upkeep.failing.lock().0.insert(region, retry_at);
+                let mut state = upkeep.state.lock();
+                state.flush_error = Some(error);
                 upkeep.flushed.notify_all();
-                if upkeep.pause(RETRY_MS) {
+                if state.stopping {
                     return;
                 }
-                upkeep.want_flush();
-                break;
             }
         }
     }
@@ -243,7 +258,7 @@ impl Upkeep {
     fn pause(&self, millis: u64) -> bool {
         let mut state = self.state.lock();
         let deadline = Duration::from_millis(millis);
-        // Other wake-ups shorten the pause, which does no harm, but `stopping` must not be missed.
+        // Other wake-ups shorten the pause; `stopping` must not be missed.
         if !state.stopping {
             self.wake.wait_for(&mut state, deadline);
         }
@@ -349,11 +364,17 @@ impl Shared {
         }
     }
 
-    /// The region that should be flushed next, if any: one that is full, waits too long or was left behind by a failure;
+    /// The region that should be flushed next, if any, of those that are not waiting to be tried again: one that is full, waits too long or was left behind by a failure;
     /// the largest if memory runs short; the oldest if the log is too long.
     fn next_flush(&self) -> Option<(TableId, RegionId)> {
         let (version, now_ms) = (self.version(), self.env.now_ms());
-        let regions = || version.regions().filter(|region| region.memtable_bytes() > 0);
+        let failing = self.upkeep.failing.lock();
+        let regions = || {
+            let flushable = |region: &&Arc<RegionVersion>| {
+                region.memtable_bytes() > 0 && !failing.0.contains_key(&region.id)
+            };
+            version.regions().filter(flushable)
+        };
         let full = |region: &&Arc<RegionVersion>| {
             region.active.size_bytes() >= self.options.memtable_bytes()
                 || !region.sealed.is_empty()

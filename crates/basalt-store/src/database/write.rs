@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::CellRun;
-use basalt_model::{FrozenBatch, RowMutationRef, Seq, TableDescriptor, TableId, WriteBatch};
+use basalt_model::{CellRef, FrozenBatch, RowMutationRef, Seq, TableDescriptor, TableId, WriteBatch};
 
 use super::{Database, Shared};
 use crate::commit::{BATCH_BYTES_MAX, Target};
@@ -25,8 +25,9 @@ impl Database {
         if batch.is_empty() {
             return Ok(shared.commit.visible());
         }
-        shared.check_batch(&batch, &shared.version())?;
-        self.write_checked(batch, durability)
+        let version = shared.version();
+        shared.check_batch(&batch, &version)?;
+        self.write_checked(batch, &version, durability)
     }
 
     /// As [`Database::write`], but what makes a batch be refused costs only the rows that are at fault: the others are then written one by one.
@@ -50,7 +51,7 @@ impl Database {
         }
         // Nothing but an index has still something to say about a row.
         let copy = (!version.indexes.is_empty()).then(|| batch.clone());
-        match (self.write_checked(batch, durability), copy) {
+        match (self.write_checked(batch, &version, durability), copy) {
             (Ok(_), _) => Vec::new(),
             (Err(error), Some(copy)) if alone(&error) => self.write_one_by_one(&copy, durability),
             (Err(error), _) => all(error),
@@ -66,14 +67,16 @@ impl Database {
         batch.iter().enumerate().filter_map(|(i, row)| Some((i, write(row).err()?))).collect()
     }
 
-    fn write_checked(&self, batch: WriteBatch, durability: Durability) -> Result<Seq> {
+    /// Commits a batch that was checked against a version.
+    fn write_checked(&self, batch: WriteBatch, checked: &Version, durability: Durability) -> Result<Seq> {
         let shared = self.shared();
         let fill = shared.admit()?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
         let ticket = {
             let mut sequencer = shared.commit.sequencer();
             shared.check_open()?;
-            shared.sequence(&mut sequencer, batch, durability, shared.env.now_ms())?
+            let now_ms = shared.env.now_ms();
+            shared.sequence(&mut sequencer, (batch, checked), durability, now_ms)?
         };
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes, fill);
@@ -136,7 +139,7 @@ impl Database {
         }
         shared.check_batch(&batch, &version)?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
-        let ticket = shared.sequence(&mut sequencer, batch, durability, now_ms)?;
+        let ticket = shared.sequence(&mut sequencer, (batch, &version), durability, now_ms)?;
         drop(sequencer);
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes, fill);
@@ -159,16 +162,20 @@ impl Shared {
         self.metrics.bytes_written.fetch_add(bytes, Relaxed);
     }
 
-    /// Gives the batch its numbers, with what follows from it for indexes. The caller holds the sequencer and waits for
-    /// the ticket afterwards.
+    /// Gives the batch, which was checked against a version, its numbers, with what follows from it for indexes. The caller holds the
+    /// sequencer and waits for the ticket afterwards.
     pub(super) fn sequence(
         &self,
         sequencer: &mut crate::commit::Sequencer,
-        batch: WriteBatch,
+        (batch, checked): (WriteBatch, &Version),
         durability: Durability,
         now_ms: i64,
     ) -> Result<Seq> {
         let version = self.version();
+        // Tables are disabled, altered and dropped under the sequencer, but maybe since the batch was checked.
+        if !std::ptr::eq(checked, &*version) {
+            self.check_batch(&batch, &version)?;
+        }
         let rows = batch.len();
         let view = View { shared: self, version: &version, seq: sequencer.last_seq(), now_ms };
         let batch = self.follow(&view, batch, sequencer.timestamp_at(now_ms))?;
@@ -180,11 +187,11 @@ impl Shared {
     }
 
     fn check_size(&self, batch: &WriteBatch) -> Result<()> {
-        if batch.size_bytes() <= BATCH_BYTES_MAX {
-            return Ok(());
-        }
-        let (what, found, max) = ("bytes in one batch", batch.size_bytes() as u64, BATCH_BYTES_MAX as u64);
-        Err(Error::OutOfRange { what, found, min: 0, max })
+        // A batch lies in memory until it is flushed.
+        let (found, max) =
+            (batch.size_bytes() as u64, self.options.unflushed_bytes_max().min(BATCH_BYTES_MAX as u64));
+        let what = "bytes in one batch (a quarter of --memory, at most 1 GiB)";
+        if found <= max { Ok(()) } else { Err(Error::OutOfRange { what, found, min: 0, max }) }
     }
 
     /// The caller's mistakes: unknown tables and families, impossible timestamps, too many bytes.
@@ -201,14 +208,7 @@ impl Shared {
             let families = &table.expect("set above").descriptor.families;
             let mut known: &[u8] = b"";
             for cell in row.cells(Seq(0)) {
-                if cell.timestamp < 0 {
-                    return Err(Error::NegativeTimestamp { found: cell.timestamp });
-                }
-                let size = cell.row.len() + cell.family.len() + cell.qualifier.len();
-                let found = (size + cell.value.len() + cell.tags.len()) as u64;
-                if found > max {
-                    return Err(Error::OutOfRange { what: "bytes of a cell", found, min: 0, max });
-                }
+                check_cell(&cell, max)?;
                 if cell.family == known {
                     continue;
                 }
@@ -222,6 +222,19 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// An error for a cell that is larger than `bytes_max`, or older than all time.
+pub(crate) fn check_cell(cell: &CellRef<'_>, bytes_max: u64) -> Result<()> {
+    if cell.timestamp < 0 {
+        return Err(Error::NegativeTimestamp { found: cell.timestamp });
+    }
+    let name = cell.row.len() + cell.family.len() + cell.qualifier.len();
+    let found = (name + cell.value.len() + cell.tags.len()) as u64;
+    if found > bytes_max {
+        return Err(Error::OutOfRange { what: "bytes of a cell", found, min: 0, max: bytes_max });
+    }
+    Ok(())
 }
 
 /// The visible cells of each row, in the order in which they are named.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use basalt_hfile::columnar::ColumnBatch;
 use basalt_model::mutation::MutationError;
-use basalt_model::{CellRef, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, WriteBatch};
+use basalt_model::{CellRef, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, TableName, WriteBatch};
 use bytes::Bytes;
 
 use super::buffer::Buffer;
 use super::{IngestSpec, Ingested};
 use crate::compact::RunWriter;
+use crate::database::check_cell;
 use crate::new_file::{FamilyTarget, FinishedFile};
 use crate::{Error, Result};
 
@@ -34,7 +35,8 @@ pub(super) struct Builder {
     with_tags: bool,
     file_bytes_max: u64,
     bounds: Arc<[Bytes]>,
-    table_name: String,
+    table_name: TableName,
+    cell_bytes_max: u64,
 }
 
 struct Family {
@@ -61,6 +63,7 @@ impl Builder {
             file_bytes_max: spec.file_bytes_max,
             bounds: spec.bounds,
             table_name: spec.table_name,
+            cell_bytes_max: spec.cell_bytes_max,
         }
     }
 
@@ -176,6 +179,7 @@ impl Builder {
     fn write_row<'a>(&mut self, row: &[u8], cells: impl Iterator<Item = CellRef<'a>>) -> Result<()> {
         let mut current: Option<usize> = None;
         for cell in cells {
+            check_cell(&cell, self.cell_bytes_max)?;
             let family = match current.filter(|&at| self.families[at].name.as_bytes() == cell.family) {
                 Some(at) => at,
                 None => self.begin_row(cell.family, row)?,
@@ -192,8 +196,8 @@ impl Builder {
 
     fn begin_row(&mut self, name: &[u8], row: &[u8]) -> Result<usize> {
         let at = self.families.iter().position(|family| family.name.as_bytes() == name).ok_or_else(|| {
-            let family = basalt_model::escape::Escaped(name);
-            Error::Invalid(format!("table {} has no column family {family}", self.table_name))
+            let family = basalt_model::escape::Escaped(name).to_string();
+            Error::NoSuchFamily { table: self.table_name.clone(), family }
         })?;
         let family = &mut self.families[at];
         let new_writer = || {

@@ -2,7 +2,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use basalt_model::{CellType, FamilyDescriptor, KeyRange};
+use basalt_model::{CellType, FamilyDescriptor, KeyRange, TableName};
 use proptest::prelude::*;
 
 use super::*;
@@ -37,11 +37,12 @@ fn start_with(
         )
     };
     let families = vec![target("a"), target("b")];
-    let (env, table_name) = (env.clone(), "T".to_owned());
+    let (env, table_name) = (env.clone(), TableName::in_default("T"));
     let spec = IngestSpec {
         env,
         table: TABLE,
         table_name,
+        cell_bytes_max: 10 << 20,
         families,
         timestamp_min: 0,
         timestamp_fixed: None,
@@ -262,7 +263,7 @@ fn an_unknown_family_and_a_foreign_table_are_refused_by_name() {
     let mut ingest = start(&env, 1 << 20, 1 << 20);
     ingest.add(batch(&[("a", "nope", "q", 5, "v")])).expect("the thread finds out");
     let error = ingest.finish().err().expect("there is no such family");
-    assert_eq!(error.to_string(), "table T has no column family nope");
+    assert_eq!(error.to_string(), "table T has no column family \"nope\"");
     assert_eq!(files_of(&env), 0);
 
     let mut ingest = start(&env, 1 << 20, 1 << 20);

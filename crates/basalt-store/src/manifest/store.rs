@@ -42,6 +42,8 @@ pub(crate) struct ManifestStore {
     /// Numbers of the files that may exist.
     on_disk: Vec<u64>,
     uncertain: Arc<AtomicBool>,
+    /// The database is closed: its directory may be another's.
+    is_closed: bool,
 }
 
 /// What a directory says about its manifests.
@@ -127,7 +129,8 @@ impl ManifestStore {
     /// Takes over what [`find`] found. Nothing is written before the first change.
     pub(crate) fn new(env: Env, root: PathBuf, current: Manifest, numbers: Vec<u64>) -> Self {
         let number = numbers.last().copied().unwrap_or(0);
-        Self { env, root, current: Arc::new(current), number, on_disk: numbers, uncertain: Arc::default() }
+        let current = Arc::new(current);
+        Self { env, root, current, number, on_disk: numbers, uncertain: Arc::default(), is_closed: false }
     }
 
     pub(crate) fn current(&self) -> &Arc<Manifest> {
@@ -147,6 +150,9 @@ impl ManifestStore {
     /// Makes a change durable. After an error the change is not in force, here or after an opening, unless
     /// [`ManifestStore::uncertain`] says so.
     pub(crate) fn change(&mut self, edit: impl FnOnce(&mut Manifest)) -> Result<Arc<Manifest>> {
+        if self.is_closed {
+            return Err(Error::Closed);
+        }
         if self.uncertain() {
             self.settle()?;
         }
@@ -167,6 +173,12 @@ impl ManifestStore {
                 Err(error)
             }
         }
+    }
+
+    /// Takes no more changes, and ends uncertainty.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        self.is_closed = true;
+        self.settle()
     }
 
     /// Ends uncertainty by writing the content in force under a higher number.

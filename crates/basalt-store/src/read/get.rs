@@ -15,7 +15,7 @@ use super::access::ReadAccess;
 use super::family::{BoxedSource, FamilyInput};
 use super::file::{FileSource, StoreFile};
 use super::merge::{Merge, Stretch};
-use super::point::{self, Found, Known, Together, Trail};
+use super::point::{self, Asked, Found, Known, Together, Trail};
 use super::resolve::{Purpose, Resolver, Rules};
 use super::source::{CellSource, RunList};
 use crate::Result;
@@ -132,7 +132,8 @@ impl Lookup<'_> {
 
     /// Appends the cells of a row that `seq_max` sees.
     fn push_row(&self, row: &[u8], known: Known<'_>, out: &mut Vec<CellRun>) -> Result<()> {
-        let found = point::find_row(self.file, row, self.bloom_first, self.access, known)?;
+        let asked = Asked { row, columns: None };
+        let found = point::find_row(self.file, asked, self.bloom_first, self.access, known)?;
         self.push_found(found, row, out)
     }
 

@@ -90,9 +90,9 @@ impl Lives {
         self.last = Some((timestamp, seq));
     }
 
-    /// How many versions were written together with `seq` or later, and lasted for a while.
-    pub(super) fn written_since(&self, seq: u64) -> u32 {
-        self.lives.iter().filter(|(born, _)| *born >= seq).count() as u32
+    /// True if a version was written together with `seq` or later, and lasted for a while.
+    pub(super) fn any_written_since(&self, seq: u64) -> bool {
+        self.lives.iter().any(|(born, _)| *born >= seq)
     }
 
     /// Notes a put that may or may not have been beyond VERSIONS.

@@ -5,6 +5,7 @@
 //! It finds a row that lies within one block (of a row group: within one vector) and leaves all others to the
 //! general path.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -184,15 +185,34 @@ impl Known<'_> {
     }
 }
 
-/// The stored cells of `row`. `bloom_first`: ask the filter before anything else, because most files will not have it.
+/// What a lookup asks a file's filter for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) row: &'a [u8],
+    /// The only columns of the family that are wanted; all without any.
+    pub(crate) columns: Option<&'a BTreeSet<Bytes>>,
+}
+
+impl Asked<'_> {
+    /// False if nothing of it can be in the file.
+    pub(crate) fn may_be_in(&self, file: &StoreFile) -> Result<bool> {
+        let reader = file.reader()?;
+        file.explained(match self.columns.filter(|columns| !columns.is_empty()) {
+            Some(columns) => reader.may_contain_any(self.row, columns.iter().map(|qualifier| &qualifier[..])),
+            None => reader.may_contain_row(self.row),
+        })
+    }
+}
+
+/// The stored cells of a row. `bloom_first`: ask the filter before anything else, because most files will not have it.
 pub(crate) fn find_row(
     file: &StoreFile,
-    row: &[u8],
+    asked: Asked<'_>,
     bloom_first: bool,
     access: &ReadAccess,
     known: Known<'_>,
 ) -> Result<Found> {
-    let meta = file.meta();
+    let (meta, row) = (file.meta(), asked.row);
     if *row < meta.first_row[..] || *row > meta.last_row[..] {
         return Ok(Found::Missing);
     }
@@ -200,13 +220,13 @@ pub(crate) fn find_row(
         return Ok(found);
     }
     let reader = file.reader()?;
-    if bloom_first && !file.explained(reader.may_contain_row(row))? {
+    if bloom_first && !asked.may_be_in(file)? {
         return Ok(Found::Missing);
     }
     let Some(index) = file.explained(reader.find_block(row))? else { return Ok(Found::Missing) };
     let block = match file.cached_block(index, row, access)? {
         Some(block) => block,
-        None if !bloom_first && !file.explained(reader.may_contain_row(row))? => return Ok(Found::Missing),
+        None if !bloom_first && !asked.may_be_in(file)? => return Ok(Found::Missing),
         None => file.block_of_row(index, row, access)?,
     };
     let next_row = next_row_of(file, index)?;

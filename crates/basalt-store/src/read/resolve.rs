@@ -341,10 +341,8 @@ impl Resolver {
         if family.hide_range(timestamp, seq) || column.marks.hide_range(timestamp, seq) {
             return false;
         }
-        let newer = column.lives.written_since(seq);
-        let beyond = self.rules.versions_kept == 1 && newer > 0;
-        let too_old = newer >= self.rules.versions_min && self.rules.expired(timestamp);
-        if beyond || too_old {
+        // MIN_VERSIONS keeps versions past their TTL as long as few newer ones are there, of which a marker elsewhere may take some.
+        if self.rules.versions_kept == 1 && column.lives.any_written_since(seq) {
             return false;
         }
         column.lives.add(timestamp, seq, first_delete(family, &column.marks, timestamp, seq));

@@ -6,13 +6,14 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use basalt_model::operation::ReadOptions;
+use basalt_model::table::DeleteRule;
 use basalt_model::{FamilyDescriptor, Get, KeyRange, ROW_LEN_MAX, Scan, Seq, TableId};
 use bytes::Bytes;
 
 use super::read::{access, family_input};
 use crate::database::Shared;
 use crate::error::{Error, Result};
-use crate::read::point::Known;
+use crate::read::point::{Asked, Known};
 use crate::read::{
     self, FamilyPlan, Keep, Limits, ReadAccess, RegionPlan, Row, Rows, Rules, StoreFile, TableScanPlan,
     Wishes, compile_filter, point,
@@ -93,7 +94,7 @@ impl View<'_> {
                 continue;
             }
             let access = access.of(options.cache_blocks && family.cache_blocks);
-            match self.plain_row(region, family, row, access, known.again())? {
+            match self.plain_row(region, family, Asked { row, columns }, access, known.again())? {
                 point::Found::Missing => {}
                 point::Found::Elsewhere => {
                     out.clear();
@@ -113,16 +114,16 @@ impl View<'_> {
         &self,
         region: &RegionVersion,
         family: &FamilyDescriptor,
-        row: &[u8],
+        asked: Asked<'_>,
         access: &ReadAccess,
         mut known: Known<'_>,
     ) -> Result<point::Found> {
-        let files = || files_of_row(region, family, row);
+        let files = || files_of_row(region, family, asked.row);
         let several = files().nth(1).is_some();
         let timestamp_min = Rules::new(family, self.now_ms).timestamp_min;
         let mut found = point::Found::Missing;
         for file in files() {
-            match point::find_row(file, row, several, access, known.again())? {
+            match point::find_row(file, asked, several, access, known.again())? {
                 point::Found::Missing => continue,
                 point::Found::Cells(run)
                     if matches!(found, point::Found::Missing)
@@ -177,17 +178,20 @@ impl View<'_> {
                 || how.reversed
         };
         let families: Vec<_> = wanted.into_iter().map(|family| (family, !needed(family))).collect();
+        let only_row = range.only_row();
         let region = |region: &Arc<RegionVersion>| {
             let range = range.intersect(&region.range);
-            (!range.is_empty()).then(|| RegionPlan {
-                families: families
-                    .iter()
-                    .map(|(family, later)| self.family(region, family, *later, options, how))
-                    .collect(),
-                range,
-            })
+            if range.is_empty() {
+                return Ok(None);
+            }
+            let mut plan = RegionPlan { families: Vec::with_capacity(families.len()), range };
+            for (family, later) in &families {
+                plan.families.push(self.family(region, (family, *later), options, how, only_row)?);
+            }
+            Ok(Some(plan))
         };
-        let mut regions: VecDeque<RegionPlan> = table.regions.iter().filter_map(region).collect();
+        let regions = table.regions.iter().map(region).filter_map(Result::transpose);
+        let mut regions = regions.collect::<Result<VecDeque<RegionPlan>>>()?;
         if how.reversed {
             regions.make_contiguous().reverse();
         }
@@ -206,11 +210,11 @@ impl View<'_> {
     fn family(
         &self,
         region: &RegionVersion,
-        family: &FamilyDescriptor,
-        later: bool,
+        (family, later): (&FamilyDescriptor, bool),
         options: &ReadOptions,
         how: &How,
-    ) -> FamilyPlan {
+        only_row: Option<&[u8]>,
+    ) -> Result<FamilyPlan> {
         let name = family.name.as_bytes();
         let mut rules = Rules::new(family, self.now_ms);
         if how.raw {
@@ -232,8 +236,24 @@ impl View<'_> {
         let mut input = family_input(region, family, rules, self.seq);
         let expired_below =
             if wishes.rules.versions_min == 0 { wishes.rules.timestamp_min } else { i64::MIN };
-        input.files.retain(|file| read::may_concern(file.meta(), &wishes.time_range, expired_below));
-        FamilyPlan { input, wishes, later }
+        let mut range = wishes.time_range;
+        if family.delete_rule == DeleteRule::BySequence {
+            // What is newer than the range may have put a version in it beyond VERSIONS.
+            range.max = i64::MAX;
+        }
+        input.files.retain(|file| read::may_concern(file.meta(), &range, expired_below));
+        if let Some(row) = only_row {
+            let (asked, files) = (Asked { row, columns }, std::mem::take(&mut input.files));
+            for file in files {
+                if file.meta().first_row <= row
+                    && *row <= file.meta().last_row[..]
+                    && asked.may_be_in(&file)?
+                {
+                    input.files.push(file);
+                }
+            }
+        }
+        Ok(FamilyPlan { input, wishes, later })
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a mutation to the cells that are written.
 
+use std::collections::BTreeMap;
+
 use basalt_model::escape::Escaped;
 use basalt_model::mutation::{CELL_HEADER, ROW_HEADER, RowBuilder};
 use basalt_model::operation::DeletePart;
@@ -11,6 +13,7 @@ use basalt_model::{
 };
 use bytes::Bytes;
 
+use super::unfinished::Unfinished;
 use crate::error::{Error, Result};
 use crate::memtable::block_of;
 use crate::read::Row;
@@ -91,7 +94,7 @@ impl<'a> Change<'a> {
         match self.mutation {
             Mutation::Put(put) => write_put(put, LATEST_TIMESTAMP, &mut builder)?,
             Mutation::Delete(delete) => {
-                write_delete(delete, table, &mut builder, |_, _, _| Ok(LATEST_TIMESTAMP))?
+                write_delete(delete, table, &mut builder, LATEST_TIMESTAMP, |_, _, _| Ok(LATEST_TIMESTAMP))?
             }
             Mutation::Increment(_) | Mutation::Append(_) => unreachable!("needs_row says so"),
         }
@@ -100,35 +103,35 @@ impl<'a> Change<'a> {
     }
 
     /// Adds the cells of any change; gives the new values of increments and appends.
-    pub(super) fn write(
-        &self,
-        view: &View<'_>,
-        table: TableId,
-        batch: &mut WriteBatch,
-    ) -> Result<Vec<NewCell>> {
+    pub(super) fn write(&self, table: TableId, to: &mut Unfinished<'_>) -> Result<Vec<NewCell>> {
+        let (view, batch, newest) = to.next(table, self.row())?;
         let mut new = Vec::new();
         match self.mutation {
             Mutation::Put(put) => {
-                let timestamp = self.not_before.map_or(view.now_ms, |seen| seen.max(view.now_ms));
+                let timestamp = self.not_before.map_or(*newest, |seen| seen.max(*newest));
                 let mut builder = batch.row(table, self.row())?;
                 write_put(put, timestamp, &mut builder)?;
                 builder.finish();
             }
             Mutation::Delete(delete) => {
-                let newest = |family: &Bytes, qualifier: &Bytes, nth: u32| {
-                    newest_timestamp(view, table, self.row(), family, qualifier, nth)
+                let version = |family: &Bytes, qualifier: &Bytes, nth: u32| {
+                    newest_timestamp(&view, table, self.row(), family, qualifier, nth)
                 };
                 let descriptor = &view.version.table(table)?.descriptor;
                 let mut builder = batch.row(table, self.row())?;
-                write_delete(delete, descriptor, &mut builder, newest)?;
+                // The moment of the commit, unless the batch has something newer of the row.
+                let latest = if *newest > view.now_ms { *newest } else { LATEST_TIMESTAMP };
+                write_delete(delete, descriptor, &mut builder, latest, version)?;
                 builder.finish();
             }
             Mutation::Increment(increment) => {
-                let cells = incremented(increment, view, table, self.row())?;
+                let cells = incremented(increment, &view, table, self.row())?;
+                *newest = cells.iter().map(|cell| cell.timestamp).fold(*newest, i64::max);
                 write_new(self.row(), table, cells, batch, &mut new)?;
             }
             Mutation::Append(append) => {
-                let cells = appended(append, view, table, self.row())?;
+                let cells = appended(append, &view, table, self.row())?;
+                *newest = cells.iter().map(|cell| cell.timestamp).fold(*newest, i64::max);
                 write_new(self.row(), table, cells, batch, &mut new)?;
             }
         }
@@ -137,20 +140,16 @@ impl<'a> Change<'a> {
 }
 
 /// Adds the cells of all changes of one row; gives the new values of increments and appends.
-pub(super) fn write_all(
-    changes: &[Change<'_>],
-    view: &View<'_>,
-    table: TableId,
-    batch: &mut WriteBatch,
-) -> Result<Row> {
-    let mut new = Vec::new();
+pub(super) fn write_all(changes: &[Change<'_>], table: TableId, to: &mut Unfinished<'_>) -> Result<Row> {
+    // Of a column that is changed twice the last value is the new one.
+    let mut new: BTreeMap<(Bytes, Bytes), NewCell> = BTreeMap::new();
     for change in changes {
-        new.extend(change.write(view, table, batch)?);
+        let cells = change.write(table, to)?;
+        new.extend(cells.into_iter().map(|cell| ((cell.family.clone(), cell.qualifier.clone()), cell)));
     }
-    new.sort_by(|a, b| (&a.family, &a.qualifier).cmp(&(&b.family, &b.qualifier)));
     let mut row = Row::default();
     if let Some(first) = changes.first() {
-        let cells: Vec<CellRef<'_>> = new.iter().map(|new| new_cell_ref(first.row(), new)).collect();
+        let cells: Vec<CellRef<'_>> = new.values().map(|new| new_cell_ref(first.row(), new)).collect();
         if !cells.is_empty() {
             let block = block_of(&cells);
             row.push_run(&block, 0..cells.len());
@@ -204,12 +203,13 @@ fn write_put(put: &Put, now: i64, builder: &mut RowBuilder<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `newest` finds the timestamp of the n-th newest version of a column.
+/// `latest` is the timestamp of what has none; `version` finds that of the n-th newest version of a column.
 fn write_delete(
     delete: &Delete,
     table: &TableDescriptor,
     builder: &mut RowBuilder<'_>,
-    newest: impl Fn(&Bytes, &Bytes, u32) -> Result<i64>,
+    latest: i64,
+    version: impl Fn(&Bytes, &Bytes, u32) -> Result<i64>,
 ) -> Result<()> {
     let mut asked: Vec<(&Bytes, &Bytes)> = Vec::new();
     for part in &delete.parts {
@@ -217,22 +217,17 @@ fn write_delete(
             DeletePart::Version { family, qualifier, timestamp: None } => {
                 asked.push((family, qualifier));
                 let nth = asked.iter().filter(|column| **column == (family, qualifier)).count();
-                let timestamp = newest(family, qualifier, nth as u32)?;
+                let timestamp = version(family, qualifier, nth as u32)?;
                 builder.delete(family, qualifier, timestamp, CellType::Delete)?;
             }
             DeletePart::Version { family, qualifier, timestamp: Some(timestamp) } => {
                 builder.delete(family, qualifier, *timestamp, CellType::Delete)?;
             }
             DeletePart::Column { family, qualifier, timestamp } => {
-                builder.delete(
-                    family,
-                    qualifier,
-                    timestamp.unwrap_or(LATEST_TIMESTAMP),
-                    CellType::DeleteColumn,
-                )?;
+                builder.delete(family, qualifier, timestamp.unwrap_or(latest), CellType::DeleteColumn)?;
             }
             DeletePart::Family { family, timestamp } => {
-                builder.delete(family, b"", timestamp.unwrap_or(LATEST_TIMESTAMP), CellType::DeleteFamily)?;
+                builder.delete(family, b"", timestamp.unwrap_or(latest), CellType::DeleteFamily)?;
             }
             DeletePart::FamilyVersion { family, timestamp } => {
                 builder.delete(family, b"", *timestamp, CellType::DeleteFamilyVersion)?;
@@ -240,7 +235,7 @@ fn write_delete(
         }
     }
     if delete.parts.is_empty() {
-        let timestamp = delete.timestamp.unwrap_or(LATEST_TIMESTAMP);
+        let timestamp = delete.timestamp.unwrap_or(latest);
         for family in &table.families {
             builder.delete(family.name.as_bytes(), b"", timestamp, CellType::DeleteFamily)?;
         }
@@ -280,7 +275,8 @@ fn current<'a>(
 /// A changed cell is newer than the one it replaces; a new one has the time that was asked for.
 fn timestamp_of(stored: Option<&CellRef<'_>>, wanted: Option<i64>, now: i64) -> i64 {
     match stored {
-        Some(cell) => cell.timestamp.saturating_add(1).max(now),
+        // The largest timestamp means none.
+        Some(cell) => cell.timestamp.saturating_add(1).max(now).min(LATEST_TIMESTAMP - 1),
         None => wanted.filter(|&at| at != LATEST_TIMESTAMP).unwrap_or(now),
     }
 }

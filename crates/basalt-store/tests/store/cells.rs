@@ -40,8 +40,9 @@ fn writes_that_ask_for_no_durability_get_that_of_their_table() {
     skipped.put(Put::new("a").add("f", "q", "lost")).unwrap();
     logged.put(Put::new("a").add("f", "q", "kept")).unwrap();
     skipped.with_durability(Durability::Sync).put(Put::new("b").add("f", "q", "kept")).unwrap();
+    let lost = storage.power_loss();
     drop((logged, skipped, db));
-    let db = open(&storage.power_loss()).unwrap();
+    let db = open(&lost).unwrap();
     let found =
         |name: &str, row: &'static str| !open_table(&db, name).get(&Get::new(row)).unwrap().is_empty();
     assert!(found("LOGGED", "a") && !found("SKIPPED", "a") && found("SKIPPED", "b"));
@@ -397,4 +398,163 @@ fn a_namespace_keeps_its_properties_until_it_is_dropped() {
     db.drop_namespace("shop").unwrap();
     db.create_namespace("shop").unwrap();
     assert_eq!(db.namespace_properties("shop"), properties(&[]));
+}
+
+#[test]
+fn changes_of_one_batch_see_those_before_them() {
+    let table = plain();
+    let db = table.database();
+    let counter = |amount: i64| Increment::new("r").add("f", "n", amount);
+    let value = |row: &Row| row.cells().next().map(|cell| i64::from_be_bytes(cell.value.try_into().unwrap()));
+    let get = |column: &'static str| table.get(&Get::new("r").column("f", column)).unwrap();
+    // Of one row, whose answer is the last value.
+    let row = table.mutate_row([counter(1), counter(2), counter(4)]).unwrap();
+    assert_eq!((row.len(), value(&row), value(&get("n"))), (1, Some(7), Some(7)));
+    table.flush().unwrap();
+    // Of rows of any tables.
+    let changes = [counter(10).into(), Increment::new("s").add("f", "n", 1).into(), counter(20).into()];
+    let changes: Vec<_> = changes.into_iter().map(|change| (table.id(), change)).collect();
+    db.mutate(&changes, Durability::Sync).unwrap();
+    assert_eq!(value(&get("n")), Some(37));
+    let put = |value: &'static str| Put::new("r").add("f", "t", value);
+    let append = |value: &'static str| Append::new("r").add("f", "t", value);
+    let row = table
+        .mutate_row([
+            basalt_model::Mutation::from(put("a")),
+            append("b").into(),
+            put("c").into(),
+            append("d").into(),
+        ])
+        .unwrap();
+    assert_eq!(row.cells().next().unwrap().value, b"cd");
+    assert_eq!(get("t").cells().next().unwrap().value, b"cd");
+    // The newest version, and then the one that is the newest.
+    let versions = FamilyDescriptor { versions_max: 5, ..FamilyDescriptor::new("f") };
+    let table = crate::cells::table(&SimStorage::new(2), &[versions]);
+    for (timestamp, value) in [(10, "1"), (20, "2"), (30, "3")] {
+        table.put(Put::new("r").add_at("f", "q", timestamp, value)).unwrap();
+    }
+    let newest = || {
+        Delete::new("r").part(DeletePart::Version {
+            family: "f".into(),
+            qualifier: "q".into(),
+            timestamp: None,
+        })
+    };
+    let changes = [newest(), newest()].map(|delete| (table.id(), delete.into()));
+    table.database().mutate(&changes, Durability::Sync).unwrap();
+    let left = table.get(&Get::new("r").versions(9)).unwrap();
+    assert_eq!(left.cells().map(|cell| cell.timestamp).collect::<Vec<_>>(), [10]);
+}
+
+#[test]
+fn a_counter_at_the_end_of_time_counts_on() {
+    let table = plain();
+    table.put(Put::new("r").add_at("f", "n", i64::MAX - 1, 5_i64.to_be_bytes().to_vec())).unwrap();
+    for expected in [6, 7] {
+        table.increment(Increment::new("r").add("f", "n", 1)).unwrap();
+        let row = table.get(&Get::new("r")).unwrap();
+        assert_eq!(row.cells().next().unwrap().value, i64::to_be_bytes(expected));
+    }
+}
+
+#[test]
+fn a_filter_of_columns_leaves_out_files_without_them_and_hides_nothing() {
+    let storage = SimStorage::new(1);
+    let mut family = FamilyDescriptor::new("f");
+    family.set("BLOOMFILTER", "ROWCOL").unwrap();
+    let table = table(&storage, &[family]);
+    // Three files with the same rows, each with a column of its own, and a fourth that deletes a row and a column.
+    for column in ["a", "b", "c"] {
+        for row in 0..200 {
+            table.put(Put::new(format!("{row:03}")).add("f", column, column)).unwrap();
+        }
+        table.flush().unwrap();
+    }
+    table.delete(Delete::new("017")).unwrap();
+    table
+        .delete(Delete::new("018").part(DeletePart::Column {
+            family: "f".into(),
+            qualifier: "b".into(),
+            timestamp: None,
+        }))
+        .unwrap();
+    table.flush().unwrap();
+    assert_eq!(table.database().stats(table.id()).unwrap().files, 4);
+    let found = |row: &str, columns: &[&'static str]| {
+        let get = columns.iter().fold(Get::new(row.to_owned()), |get, column| get.column("f", *column));
+        let row = table.get(&get).unwrap();
+        row.cells().map(|cell| String::from_utf8(cell.value.to_vec()).unwrap()).collect::<String>()
+    };
+    for row in ["000", "100", "199"] {
+        assert_eq!(
+            (found(row, &["b"]), found(row, &["a", "c"]), found(row, &[])),
+            ("b".into(), "ac".into(), "abc".into())
+        );
+        assert_eq!(found(row, &["x"]), "");
+    }
+    assert_eq!((found("017", &["a"]), found("017", &[])), (String::new(), String::new()));
+    assert_eq!((found("018", &["b"]), found("018", &["b", "c"])), (String::new(), "c".into()));
+    // Of a column that one file has, one block is read; without the filter it would be one of each file that has the row.
+    let read = || table.database().metrics().cache.misses;
+    let before = read();
+    assert_eq!(found("050", &["c"]), "c");
+    assert_eq!(read() - before, 1);
+}
+
+#[test]
+fn a_load_refuses_what_a_write_refuses() {
+    let storage = SimStorage::new(1);
+    let db = Database::open(
+        std::path::Path::new(ROOT),
+        OpenOptions { cell_bytes_max: 1_000, ..options(&storage) },
+    )
+    .unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    let batch = |family: &[u8], timestamp: i64, bytes: usize| {
+        let mut batch = basalt_model::WriteBatch::new();
+        let mut row = batch.row(table, b"r").unwrap();
+        row.put(family, b"q", timestamp, &vec![b'x'; bytes]).unwrap();
+        row.finish();
+        batch
+    };
+    let load = |batch| {
+        let mut load = db.ingest(table).unwrap();
+        load.add(batch).and_then(|()| load.finish().map(drop))
+    };
+    assert!(matches!(load(batch(b"f", -1, 1)), Err(Error::NegativeTimestamp { found: -1 })));
+    assert!(matches!(
+        load(batch(b"f", 1, 1_000)),
+        Err(Error::OutOfRange { what: "bytes of a cell", max: 1_000, .. })
+    ));
+    assert!(matches!(load(batch(b"g", 1, 1)), Err(Error::NoSuchFamily { .. })));
+    let mut late = db.ingest(table).unwrap();
+    late.add(batch(b"f", 1, 1)).unwrap();
+    db.set_table_enabled(table, false).unwrap();
+    assert!(matches!(late.finish(), Err(Error::TableDisabled { .. })));
+    db.set_table_enabled(table, true).unwrap();
+    assert!(rows(&db.snapshot(), table).unwrap().is_empty());
+    load(batch(b"f", 1, 1)).unwrap();
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 1);
+}
+
+#[test]
+fn a_batch_larger_than_the_memory_for_it_is_refused() {
+    let storage = SimStorage::new(1);
+    let db = Database::open(
+        std::path::Path::new(ROOT),
+        OpenOptions { memory_bytes: 4 << 20, ..options(&storage) },
+    )
+    .unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    let batch = |rows: usize| {
+        let mut batch = basalt_model::WriteBatch::new();
+        (0..rows)
+            .for_each(|row| put(&mut batch, table, &format!("{row:06}"), &[("f:q", &"v".repeat(1_000))]));
+        batch
+    };
+    let error = db.write(batch(1_100), Durability::Sync).unwrap_err().to_string();
+    assert!(error.contains("bytes in one batch (a quarter of --memory, at most 1 GiB)"), "{error}");
+    db.write(batch(900), Durability::Sync).unwrap();
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 900);
 }

@@ -4,7 +4,9 @@
 
 mod background;
 mod basics;
+mod by_sequence;
 mod cells;
+mod closing;
 mod crashes;
 mod faults;
 mod favoured;

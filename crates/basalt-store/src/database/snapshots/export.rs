@@ -42,6 +42,8 @@ impl Database {
         let (snapshot, files) = shared.hold_snapshot(name)?;
         let storage = &shared.env.storage;
         storage.create_dir(to).map_err(Error::io("create", to))?;
+        let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        storage.sync_dir(parent).map_err(Error::io("sync", parent))?;
         if !storage.list(to).map_err(Error::io("list", to))?.is_empty() {
             return Err(Error::Invalid(format!(
                 "cannot export to {}: expected an empty directory",
@@ -160,6 +162,7 @@ impl Shared {
         self.files.make_dir(&dir)?;
         let id = self.files.take_id();
         let path = dir.join(id.to_string());
+        let _creating = self.files.creating()?;
         copies.paths.push(path.clone());
         copy(&self.env, &source, &path)?;
         self.env.storage.sync_dir(&dir).map_err(Error::io("sync", &dir))?;

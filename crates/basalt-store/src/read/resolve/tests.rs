@@ -284,7 +284,7 @@ proptest! {
     ) {
         let rules = match rules.delete_rule {
             DeleteRule::ByTimestamp => Rules { versions_max: 100, versions_kept: 100, versions_min: 0, ..rules },
-            DeleteRule::BySequence => Rules { versions_min: 0, ..rules },
+            DeleteRule::BySequence => rules,
         };
         let (mut inputs, mut rest) = (Vec::new(), Vec::new());
         for (i, source) in split(&writes, sources).into_iter().enumerate() {
