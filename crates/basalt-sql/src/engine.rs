@@ -35,7 +35,7 @@ use crate::functions::{
 use crate::index::{self, Builders};
 use crate::lanes::Lanes;
 use crate::memory::SpillReservePool;
-use crate::plan::{ListedSubqueries, ListsOfExists, SingleRows, UnknownInLists, UnknownMembership};
+use crate::plan::{ListedSubqueries, SingleRows, SubqueryLists, UnknownInLists, UnknownMembership};
 use crate::repeated::Repeated;
 use crate::rules::{self, DerivedTables, OneTable, OuterTypes, WholeSums};
 use crate::running::Running;
@@ -141,7 +141,7 @@ impl Engine {
                 Arc::new(OuterTypes),
                 Arc::new(UnknownMembership),
                 Arc::new(UnknownInLists),
-                Arc::new(ListsOfExists),
+                Arc::new(SubqueryLists),
                 Arc::new(ListedSubqueries),
                 Arc::new(WholeSums::new()),
             ])

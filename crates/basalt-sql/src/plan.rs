@@ -21,6 +21,7 @@ mod meaning;
 mod membership;
 mod merged;
 mod phrases;
+mod quantified;
 mod recursive;
 mod row_facts;
 mod sample;
@@ -73,7 +74,7 @@ use crate::progress::Progress;
 use crate::scan::{self, BasaltTable};
 use crate::sequence::{self, Currents};
 use crate::spill;
-pub(crate) use existence::ListsOfExists;
+pub(crate) use existence::SubqueryLists;
 pub(crate) use families::resolve_expr as resolve_families;
 use having::Having;
 use hinted::Aliases;
@@ -272,8 +273,16 @@ impl Planning {
         doubles::check(&mut query, &self.tokens)?;
         labels::make_unique(&mut query);
         let having = Having::of(&query, self);
-        let plan = basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)))
-            .map_err(|error| having.explain(self.error(error)))?;
+        let plan = |query: Query| basalt_sql_planner::plan(self, SqlStatement::Query(Box::new(query)));
+        let mut again = query.clone();
+        let planned = match plan(query) {
+            Err(error) if labels::collide(&error) => {
+                labels::mark_all(&mut again);
+                plan(again)
+            }
+            planned => planned,
+        };
+        let plan = planned.map_err(|error| having.explain(self.error(error)))?;
         let plan = match is_recursive {
             true => recursive::agree(plan).map_err(|error| self.error(error))?,
             false => plan,

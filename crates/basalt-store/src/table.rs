@@ -70,7 +70,7 @@ impl Database {
         }
         if plan.iter().any(|(_, change)| change.needs_row()) {
             let changed = self.read_modify_write(durability, |view| {
-                let mut unfinished = Unfinished::new(view);
+                let mut unfinished = Unfinished::in_turn(view);
                 for (table, change) in &plan {
                     change.write(*table, &mut unfinished)?;
                 }
@@ -104,7 +104,8 @@ impl Database {
 
 impl Database {
     /// Changes rows of any tables, all of them or none, if every condition holds, with no other write in between. Says whether
-    /// they did. Only rows and conditions of `checks` count, not what they would change themselves.
+    /// they did. Only rows and conditions of `checks` count, not what they would change themselves. Increments, appends and deletes of newest versions
+    /// find their rows as they were before all of the changes.
     pub fn mutate_if(
         &self,
         checks: &[(TableId, CheckAndMutate)],
@@ -121,7 +122,7 @@ impl Database {
                     return Ok((WriteBatch::new(), false));
                 }
             }
-            let mut unfinished = Unfinished::new(view);
+            let mut unfinished = Unfinished::together(view);
             for (table, change) in &plan {
                 change.write(*table, &mut unfinished)?;
             }
@@ -200,7 +201,8 @@ impl Table {
         self.mutate_row([append])
     }
 
-    /// Makes several changes of one row at once; gives the new values of increments and appends.
+    /// Makes several changes of one row at once; gives the new values of increments and appends. As in HBase each of these finds the row as it was
+    /// before all of them: two increments of one column add but the second one's amount. [`Database::mutate`] makes changes in turn.
     pub fn mutate_row(&self, mutations: impl IntoIterator<Item = impl Into<Mutation>>) -> Result<Row> {
         let mutations: Vec<Mutation> = mutations.into_iter().map(Into::into).collect();
         let changes = changes_of_one_row(&mutations)?;
@@ -214,7 +216,7 @@ impl Table {
             return Ok(Row::default());
         }
         let written = self.db.read_modify_write(self.durability(), |view| {
-            let mut unfinished = Unfinished::new(view);
+            let mut unfinished = Unfinished::together(view);
             let row = change::write_all(&changes, self.id, &mut unfinished)?;
             Ok((unfinished.finish(), row))
         })?;
@@ -235,7 +237,7 @@ impl Table {
             };
             let changes: Vec<Change<'_>> =
                 changes.into_iter().map(|change| change.not_before(seen_at)).collect();
-            let mut unfinished = Unfinished::new(view);
+            let mut unfinished = Unfinished::together(view);
             let row = change::write_all(&changes, self.id, &mut unfinished)?;
             Ok((unfinished.finish(), CheckOutcome { applied: true, row }))
         })?;

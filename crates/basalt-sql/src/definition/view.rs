@@ -71,6 +71,10 @@ fn create_over(planning: &Planning, statement: &CreateView, base: &Name) -> Resu
     if is_mapped && !statement.columns.is_empty() {
         return Err(SqlError::statement("a view over a view of cells cannot have columns of its own"));
     }
+    if statement.primary_key.is_some() {
+        let message = format!("view {}: a view has the primary key of its table", statement.name.table());
+        return Err(SqlError::coded(code::KEY_OF_VIEW, message));
+    }
     let first = schema.columns.len();
     for definition in &statement.columns {
         refuse_key_column(definition)?;

@@ -51,10 +51,6 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
             }
             negate(any.ok_or("an IN list needs at least one value")?, *negated)
         }
-        Expr::InSubquery { expr, subquery, negated } => {
-            let Some(left) = row(expr) else { return Ok(None) };
-            in_subquery(left, subquery, *negated)
-        }
         Expr::Between { expr, negated, low, high } => {
             let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else {
                 return Ok(None);
@@ -88,14 +84,28 @@ fn compare(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Expr, S
     })
 }
 
-/// Whether such a row exists. NOT IN is true only if every row of the subquery is surely another.
-fn in_subquery(left: &[Expr], subquery: &Query, negated: bool) -> Expr {
+/// What is asked of a row value's being equal to a row of a subquery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Equal {
+    Surely,
+    Maybe,
+    /// Neither surely nor surely not.
+    Unknown,
+}
+
+/// Whether a subquery has such a row; `None` if the expression is no row value.
+pub(crate) fn exists_equal(expr: &Expr, subquery: &Query, asked: Equal) -> Option<Expr> {
+    let left = row(expr)?;
     let names: Vec<_> = (0..left.len()).map(|at| Ident::with_quote('"', format!("$V{at}"))).collect();
     let alias = Ident::with_quote('"', "$of");
     let column = |name: &Ident| Expr::CompoundIdentifier(vec![alias.clone(), name.clone()]);
     let right: Vec<_> = names.iter().map(column).collect();
     let equal = all_equal(left, &right);
-    let condition = if negated { Expr::IsNotFalse(Box::new(equal)) } else { equal };
+    let condition = match asked {
+        Equal::Surely => equal,
+        Equal::Maybe => Expr::IsNotFalse(Box::new(equal)),
+        Equal::Unknown => Expr::IsNull(Box::new(equal)),
+    };
     let mut query = parsed_exists();
     if let SetExpr::Select(select) = query.body.as_mut() {
         select.selection = Some(condition);
@@ -107,7 +117,7 @@ fn in_subquery(left: &[Expr], subquery: &Query, negated: bool) -> Expr {
             *shown = Some(TableAlias { explicit: true, name: alias, columns: columns.collect(), at: None });
         }
     }
-    Expr::Exists { subquery: Box::new(query), negated }
+    Some(Expr::Exists { subquery: Box::new(query), negated: false })
 }
 
 /// `SELECT 1 FROM (SELECT 1)`, to be filled in.

@@ -22,7 +22,7 @@ use super::translate::lower_first;
 use super::{Position, SqlError, code, instead, nearest};
 use crate::dialect::{
     BAD_COUNT, BAD_INCREMENT, BAD_LENGTH, BAD_MAX, BAD_MIN, BAD_PRECISION, BAD_START, NO_FUNCTION,
-    NO_FUNCTIONS, NO_KEY_COLUMN, NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD, TYPE_NAMES,
+    NO_FUNCTIONS, NO_KEY_COLUMN, NO_LENGTH, NO_TYPE, NO_VALUE, NO_WILDCARD, NOTHING_ELSE, TYPE_NAMES,
 };
 
 /// What sqlparser and we call the end of the text, as what was expected there.
@@ -71,7 +71,7 @@ fn mismatch(expected: &str, found: &str, before: &str) -> PhoenixCode {
         "an expression" => no_expression(before),
         NO_VALUE | NO_WILDCARD => code::MISMATCHED_TOKEN,
         NO_TYPE if is_word => code::ILLEGAL_DATA,
-        NO_TYPE | NO_KEY_COLUMN | ")" | "=" | "INTO" => code::MISSING_TOKEN,
+        NO_TYPE | NO_KEY_COLUMN | NOTHING_ELSE | ")" | "=" | "INTO" => code::MISSING_TOKEN,
         "an identifier after AS" if is_word => code::UNWANTED_TOKEN,
         "an identifier after AS" => code::MISSING_TOKEN,
         "AS" => code::UNWANTED_TOKEN,

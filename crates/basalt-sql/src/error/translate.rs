@@ -111,8 +111,22 @@ fn external(inner: Box<dyn Error + Send + Sync>) -> SqlError {
     };
     match inner.downcast::<DataFusionError>() {
         Ok(error) => planner(*error, &TokenMap::default()),
-        Err(inner) => SqlError::new(ErrorKind::Internal, chain(inner.as_ref())).caused_by(inner),
+        Err(inner) => {
+            let text = chain(inner.as_ref());
+            match wrong_pattern(&text) {
+                Some(message) => SqlError::statement(message),
+                None => SqlError::new(ErrorKind::Internal, text).caused_by(inner),
+            }
+        }
     }
+}
+
+/// What is wrong with a regular expression, of which only the library's drawing is known: the pattern, a mark below it, the reason.
+fn wrong_pattern(text: &str) -> Option<String> {
+    let (_, drawing) = text.split_once("regex parse error:")?;
+    let (pattern, reason) = drawing.rsplit_once("error: ")?;
+    let pattern = pattern.trim().lines().next().unwrap_or_default();
+    Some(format!("{} is no regular expression: {}", pattern.trim(), reason.trim()))
 }
 
 /// An error that can only be looked at, without what caused it.
@@ -255,6 +269,10 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         .suggest(meant.map(|meant| meant.to_uppercase()))
         .at(tokens.find(name));
     }
+    if text.contains("Fail to find the coerced type") {
+        let message = "a function that chooses one of its arguments takes such of one type; a CAST makes one of the other";
+        return SqlError::coded(code::TYPE_MISMATCH, message);
+    }
     if let Some(refused) = refused_arguments(&text)
         .or_else(|| not_grouped(&text, tokens))
         .or_else(|| not_grouped_in_having(&text))
@@ -300,8 +318,7 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
 
 /// The code of an error that is only text.
 fn code_of(text: &str) -> Option<PhoenixCode> {
-    const CODES: [(&str, PhoenixCode); 16] = [
-        ("calar subquery returned more than one row", code::SINGLE_ROW_SUBQUERY),
+    const CODES: [(&str, PhoenixCode); 15] = [
         ("must appear in the GROUP BY clause", code::NOT_GROUPED),
         ("is too large to store in a", code::DATA_EXCEEDS_CAPACITY),
         ("For SELECT DISTINCT, ORDER BY expressions", code::ORDER_NOT_SELECTED),

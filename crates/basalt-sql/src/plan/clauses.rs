@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArgumentList, FunctionArguments, GroupByExpr, ObjectNamePart,
-    Query, Select, TableAlias, TableFactor, Visit, Visitor,
+    Query, Select, SetExpr, SetOperator, SetQuantifier, TableAlias, TableFactor, Visit, Visitor,
 };
 
 use super::Planning;
@@ -43,7 +43,7 @@ impl Visitor for Clauses<'_> {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<SqlError> {
         let Query {
             with,
-            body: _,
+            body,
             order_by: _,
             limit_clause: _,
             fetch: _,
@@ -68,6 +68,7 @@ impl Visitor for Clauses<'_> {
                 "FORMAT is not supported in a query; COPY writes files of many formats",
             ),
         ])?;
+        counts_rows(body)?;
         for query in with.iter().flat_map(|with| &with.cte_tables) {
             check_alias(&query.alias)?;
             refuse(&[(query.from.is_some(), "FROM has no meaning behind a query of WITH")])?;
@@ -199,6 +200,20 @@ impl Visitor for Clauses<'_> {
             ))),
         }
     }
+}
+
+/// The planner would look whether a row is there, not how often.
+fn counts_rows(body: &SetExpr) -> ControlFlow<SqlError> {
+    let SetExpr::SetOperation { op, set_quantifier, left, right } = body else {
+        return ControlFlow::Continue(());
+    };
+    refuse(&[(
+        !matches!(op, SetOperator::Union)
+            && matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName),
+        "EXCEPT ALL and INTERSECT ALL are not supported; without ALL rows are compared with their number: SELECT a, ROW_NUMBER() OVER (PARTITION BY a) on both sides",
+    )])?;
+    counts_rows(left)?;
+    counts_rows(right)
 }
 
 /// A type behind the name of a column says nothing of rows that have one already.

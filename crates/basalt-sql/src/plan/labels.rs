@@ -7,16 +7,45 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint,
-    JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, Value, ValueWithSpan,
-    VisitMut, VisitorMut,
+    JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, Value, VisitMut,
+    VisitorMut,
 };
 
 use crate::functions::NOT_NEGATIVE;
 
 /// Stands between a label and the number that makes it unique; no text can be typed with it.
 const MARK: char = '\u{1}';
+
+/// True of the planner's refusal of two columns for which it has one name, though they are not written alike: `d + 1, 1 + d`.
+pub(super) fn collide(error: &DataFusionError) -> bool {
+    error.to_string().contains("require unique expression names")
+}
+
+/// Marks what has no name in all select lists of a query, columns excepted.
+pub(super) fn mark_all(query: &mut Query) {
+    let _ = query.visit(&mut AllMarker);
+}
+
+struct AllMarker;
+
+impl VisitorMut for AllMarker {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for (at, item) in select.projection.iter_mut().enumerate() {
+            if let SelectItem::UnnamedExpr(expr) = item
+                && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            {
+                let alias = Ident::with_quote('"', format!("{}{MARK}~{at}", label(expr)));
+                *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
 
 /// Marks repeated labels in all select lists of a query.
 pub(super) fn make_unique(query: &mut Query) {
@@ -204,40 +233,16 @@ fn mark_set(body: &mut SetExpr) {
 fn mark_select(select: &mut Select) {
     let mut seen = HashSet::new();
     for item in &mut select.projection {
-        let (expr, label, planned) = match item {
-            SelectItem::UnnamedExpr(expr) => (expr.clone(), label(expr), label(&with_short_numbers(expr))),
-            SelectItem::ExprWithAlias { expr, alias } => {
-                (expr.clone(), alias.value.clone(), alias.value.clone())
-            }
+        let (expr, label) = match item {
+            SelectItem::UnnamedExpr(expr) => (expr.clone(), label(expr)),
+            SelectItem::ExprWithAlias { expr, alias } => (expr.clone(), alias.value.clone()),
             _ => continue,
         };
-        if !seen.insert(planned) {
+        if !seen.insert(label.clone()) {
             let marked = format!("{label}{MARK}{}", seen.len());
             *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', &marked) };
             seen.insert(marked);
         }
-    }
-}
-
-/// The expression with each number as its value alone tells it, as the planner does: 0.1e0 is 0.1.
-fn with_short_numbers(expr: &Expr) -> Expr {
-    let mut expr = expr.clone();
-    let _ = expr.visit(&mut ShortNumbers);
-    expr
-}
-
-struct ShortNumbers;
-
-impl VisitorMut for ShortNumbers {
-    type Break = ();
-
-    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
-        if let Value::Number(text, _) = &mut value.value
-            && let Ok(number) = text.parse::<f64>()
-        {
-            *text = number.to_string();
-        }
-        ControlFlow::Continue(())
     }
 }
 

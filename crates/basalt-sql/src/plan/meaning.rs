@@ -105,7 +105,9 @@ impl<'a> Unlike<'a> {
             return None;
         }
         let text = |value: &'a Expr, text: &'a ScalarValue, own: DataType, other| {
-            text.cast_to(&own).is_err().then_some(Self { value, own, other, text: Some(text) })
+            // Truth is TRUE or FALSE, without quotes.
+            let is_other = own == DataType::Boolean || text.cast_to(&own).is_err();
+            is_other.then_some(Self { value, own, other, text: Some(text) })
         };
         let typed = |value, own, other| Some(Self { value, own, other, text: None });
         match (text_of(left), text_of(right)) {

@@ -7,6 +7,8 @@
 //! if x is NULL? `NOT IN` as a condition of its own is a join that knows of NULL, and stays, unless the subquery mentions the outer row, or x
 //! may be the same for all rows: no column is left for the join then, and the planner looks among the rows that equal x alone.
 //!
+//! Below anything but AND, OR and NOT all three are told apart: first it is asked whether a row equals x, then whether one may.
+//!
 //! Totals without GROUP BY are one row, also of nothing. The planner would look for x among the totals of outer rows that have a partner, so that
 //! `x IN (SELECT COUNT(*) ..)` of the outer row becomes `x = (SELECT COUNT(*) ..)` in any place.
 
@@ -15,13 +17,16 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, Spans};
-use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Projection, Subquery, SubqueryAlias,
-    not,
+    lit, not, when,
 };
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::scalar::ScalarValue;
+
+use super::existence::with_member;
 
 /// The name of a subquery's rows.
 const MEMBERS: &str = "$members";
@@ -125,8 +130,35 @@ fn of_condition(expr: Expr, under_not: bool, schema: &DFSchema, questions: &mut 
             let subquery = equal_or_null(*expr, subquery, schema)?;
             Expr::Exists(Exists { subquery, negated })
         }
-        other => other,
+        Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_) => expr,
+        // What makes a condition's part of it asks whether it is true.
+        Expr::Case(Case { expr: None, when_then_expr, else_expr }) => {
+            let mut arms = Vec::with_capacity(when_then_expr.len());
+            for (when, then) in when_then_expr {
+                let when = of_condition(*when, false, schema, questions)?;
+                arms.push((Box::new(when), Box::new(of_value(*then, schema, questions)?)));
+            }
+            let other = else_expr.map(|other| of_value(*other, schema, questions)).transpose()?;
+            Expr::Case(Case { expr: None, when_then_expr: arms, else_expr: other.map(Box::new) })
+        }
+        other => of_value(other, schema, questions)?,
     })
+}
+
+/// The expression, in which what is unknown is so.
+fn of_value(expr: Expr, schema: &DFSchema, questions: &mut usize) -> Result<Expr> {
+    let told_apart = |expr: Expr| match expr {
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+            *questions += 1;
+            let unknown = equal_or_null((*expr).clone(), subquery.clone(), schema)?;
+            let unknown = Expr::Exists(Exists { subquery: unknown, negated: false });
+            let found = Expr::InSubquery(InSubquery { expr, subquery, negated: false });
+            let mut told = when(found, lit(!negated)).when(unknown, lit(ScalarValue::Boolean(None)));
+            Ok(Transformed::yes(told.otherwise(lit(negated))?))
+        }
+        other => Ok(Transformed::no(other)),
+    };
+    expr.transform_up(told_apart).data()
 }
 
 /// The rows of a subquery that equal x, or are NULL; if x is NULL all of them.
@@ -145,11 +177,12 @@ fn equal_or_null(x: Expr, subquery: Subquery, schema: &DFSchema) -> Result<Subqu
         other => Ok(Transformed::no(other)),
     };
     let x = x.transform(of_outer).data()?;
-    let mut rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(subquery.subquery));
-    // Its tables may be those of the outer query under the same names, unless it names both.
-    if !is_correlated {
-        rows = rows.alias(MEMBERS)?;
-    }
+    let rows = Arc::unwrap_or_clone(subquery.subquery);
+    let rows = match is_correlated {
+        true => LogicalPlanBuilder::from(with_member(rows)?),
+        // Its tables may be those of the outer query under the same names, unless it names both.
+        false => LogicalPlanBuilder::from(rows).alias(MEMBERS)?,
+    };
     let value = Expr::Column(Column::from(rows.schema().qualified_field(0)));
     let unknown = value.clone().is_null().or(x.clone().is_null());
     let plan = rows.filter(value.eq(x).or(unknown))?.build()?;

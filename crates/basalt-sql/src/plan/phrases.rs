@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Phrases of the dialect that the planner has in other words: `''` is NULL, `FETCH FIRST n ROWS ONLY` is LIMIT,
-//! `x > ANY (SELECT ..)` and `x > ALL (SELECT ..)` ask whether rows exist, `x > ANY (array)` is a call. Literals of dates
-//! and casts to unsigned types: see [`super::written_types`].
+//! `x > ANY (SELECT ..)` asks whether rows exist ([`super::quantified`]), literals of dates and casts to unsigned types are others
+//! ([`super::written_types`]).
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Value,
-    VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Select, Value, VisitMut,
+    VisitorMut,
 };
 
-use super::{aggregates, written_types};
+use super::{aggregates, quantified, written_types};
 use crate::dialect;
 use crate::error::SqlError;
-use crate::functions::{ALL_OF, ANY_OF, BASE62, FROM_ESCAPED, LOWER, TO_ESCAPED, UPPER};
+use crate::functions::{BASE62, FROM_ESCAPED, LOWER, TO_ESCAPED, UPPER};
 
 /// Rewrites a query or an expression.
 pub(super) fn rewrite(node: &mut impl VisitMut) -> Result<(), SqlError> {
@@ -42,6 +42,12 @@ impl VisitorMut for Phrases {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        let conditions = [&mut select.selection, &mut select.having, &mut select.qualify];
+        conditions.into_iter().flatten().for_each(quantified::condition);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if let Err(error) = written_types::rewrite(expr) {
             return ControlFlow::Break(error);
@@ -59,8 +65,10 @@ impl VisitorMut for Phrases {
         {
             *pattern = like_pattern(pattern);
         }
-        if matches!(expr, Expr::Function(_) | Expr::AnyOp { .. } | Expr::AllOp { .. })
-            && let Some(rewritten) = reworded(&dialect::printable(expr))
+        if matches!(
+            expr,
+            Expr::Function(_) | Expr::AnyOp { .. } | Expr::AllOp { .. } | Expr::InSubquery { .. }
+        ) && let Some(rewritten) = reworded(&dialect::printable(expr))
         {
             *expr = rewritten;
         }
@@ -83,7 +91,10 @@ fn like_pattern(written: &str) -> String {
 
 /// The expression in the planner's words, if it has others.
 fn reworded(expr: &Expr) -> Option<Expr> {
-    quantified(expr).or_else(|| aggregates::rewrite(expr)).or_else(|| coded(expr)).or_else(|| renamed(expr))
+    quantified::value(expr)
+        .or_else(|| aggregates::rewrite(expr))
+        .or_else(|| coded(expr))
+        .or_else(|| renamed(expr))
 }
 
 /// `ENCODE(n, 'BASE62')`, which is not among the planner's formats; their names are in lower case there.
@@ -120,36 +131,14 @@ fn renamed(expr: &Expr) -> Option<Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let text = match (function.name.to_string().as_str(), list.args.as_slice()) {
         ("LOG", [n, base]) => format!("LOG({base}, {n})"),
+        // With ten as a base that is not said it must be a value of the number's type, which a DECIMAL(2, 1) has not.
+        ("LOG", [n]) => format!("LOG(10, {n})"),
         // The order in which values lie in a key is not a property of values here.
         ("INVERT", [x]) => format!("({x})"),
         ("UPPER", [s, locale]) => format!("\"{UPPER}\"({s}, {locale})"),
         ("LOWER", [s, locale]) => format!("\"{LOWER}\"({s}, {locale})"),
         ("SIGN", [n]) => format!("CAST(SIGNUM({n}) AS INTEGER)"),
         _ => return None,
-    };
-    dialect::parse_condition(&text).ok()
-}
-
-/// A comparison with ANY or ALL rows of a subquery, as a question whether such a row, or one that is otherwise, exists.
-fn quantified(expr: &Expr) -> Option<Expr> {
-    let (left, op, right, all) = match expr {
-        Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, false),
-        Expr::AllOp { left, compare_op, right } => (left, compare_op, right, true),
-        _ => return None,
-    };
-    let Expr::Subquery(subquery) = right.as_ref() else {
-        let function = if all { ALL_OF } else { ANY_OF };
-        return dialect::parse_condition(&format!("\"{function}\"('{op}', {left}, {right})")).ok();
-    };
-    let same = matches!(op, BinaryOperator::Eq) && !all;
-    let text = if same {
-        format!("{left} IN ({subquery})")
-    } else if all {
-        format!(
-            "NOT EXISTS (SELECT 1 FROM ({subquery}) AS \"$of\" (\"V\") WHERE ({left} {op} \"$of\".\"V\") IS NOT TRUE)"
-        )
-    } else {
-        format!("EXISTS (SELECT 1 FROM ({subquery}) AS \"$of\" (\"V\") WHERE {left} {op} \"$of\".\"V\")")
     };
     dialect::parse_condition(&text).ok()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Expressions that name a type, where the planner's own reading of them is another: `DATE '2024-1-2'` is read as Phoenix reads it,
-//! `CAST(x AS UNSIGNED_INT)` refuses negative values, `CAST(x AS INTEGER ARRAY)` makes an array.
+//! `CAST(x AS UNSIGNED_INT)` refuses negative values, `CAST(x AS INTEGER ARRAY)` makes an array, `1e3` is a DOUBLE.
 
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName,
@@ -14,7 +14,21 @@ use crate::functions::{NOT_NEGATIVE, iso};
 /// Rewrites the expression itself; those within it come later.
 pub(super) fn rewrite(expr: &mut Expr) -> Result<(), SqlError> {
     match expr {
-        Expr::TypedString(literal) => canonical(literal, code::PARSER_ERROR),
+        Expr::Value(value) => {
+            if let Value::Number(text, _) = &value.value
+                && text.contains(['e', 'E'])
+            {
+                *expr = double(text)?;
+            }
+            Ok(())
+        }
+        Expr::TypedString(literal) => {
+            canonical(literal, code::PARSER_ERROR)?;
+            if let Some(call) = far_away(literal) {
+                *expr = call?;
+            }
+            Ok(())
+        }
         Expr::Cast {
             kind: CastKind::Cast | CastKind::DoubleColon, data_type, array, expr: value, ..
         } => {
@@ -43,6 +57,17 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<(), SqlError> {
     }
 }
 
+/// A number in scientific notation, which the planner would take for a DECIMAL, of fewer than no digits behind the point.
+fn double(text: &str) -> Result<Expr, SqlError> {
+    if !text.parse().is_ok_and(f64::is_finite) {
+        return Err(SqlError::coded(
+            code::DATA_EXCEEDS_CAPACITY,
+            format!("{text} is beyond the largest DOUBLE"),
+        ));
+    }
+    dialect::parse_condition(&format!("CAST('{text}' AS DOUBLE)"))
+}
+
 /// `CAST('2024-1-2' AS DATE)` is the literal `DATE '2024-1-2'`.
 fn literal_of(data_type: &DataType, value: &Expr) -> Option<TypedString> {
     let is_moment =
@@ -53,6 +78,13 @@ fn literal_of(data_type: &DataType, value: &Expr) -> Option<TypedString> {
         }
         _ => None,
     }
+}
+
+/// A date of a year that the planner's literals do not have, as a call.
+fn far_away(literal: &TypedString) -> Option<Result<Expr, SqlError>> {
+    let Value::SingleQuotedString(text) = &literal.value.value else { return None };
+    let far = text.strip_prefix('+').filter(|_| !matches!(literal.data_type, DataType::Timestamp(..)))?;
+    Some(dialect::parse_condition(&format!("TO_DATE('{far}', 'yyyy-MM-dd HH:mm:ss.SSS')")))
 }
 
 /// The name of an unsigned type, and the type of the same width that is not.

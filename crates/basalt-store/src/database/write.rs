@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes: what is checked before a batch may be sequenced, and where its rows go.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 
 use basalt_hfile::CellRun;
 use basalt_model::{CellRef, FrozenBatch, RowMutationRef, Seq, TableDescriptor, TableId, WriteBatch};
@@ -27,7 +27,7 @@ impl Database {
         }
         let version = shared.version();
         shared.check_batch(&batch, &version)?;
-        self.write_checked(batch, &version, durability)
+        self.write_checked(batch, version, durability)
     }
 
     /// As [`Database::write`], but what makes a batch be refused costs only the rows that are at fault: the others are then written one by one.
@@ -51,7 +51,7 @@ impl Database {
         }
         // Nothing but an index has still something to say about a row.
         let copy = (!version.indexes.is_empty()).then(|| batch.clone());
-        match (self.write_checked(batch, &version, durability), copy) {
+        match (self.write_checked(batch, version, durability), copy) {
             (Ok(_), _) => Vec::new(),
             (Err(error), Some(copy)) if alone(&error) => self.write_one_by_one(&copy, durability),
             (Err(error), _) => all(error),
@@ -68,15 +68,19 @@ impl Database {
     }
 
     /// Commits a batch that was checked against a version.
-    fn write_checked(&self, batch: WriteBatch, checked: &Version, durability: Durability) -> Result<Seq> {
+    fn write_checked(&self, batch: WriteBatch, checked: Arc<Version>, durability: Durability) -> Result<Seq> {
         let shared = self.shared();
+        // Not held while this waits for memory, of which the version may have some.
+        let held = checked;
+        let checked = Arc::downgrade(&held);
+        drop(held);
         let fill = shared.admit()?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
         let ticket = {
             let mut sequencer = shared.commit.sequencer();
             shared.check_open()?;
             let now_ms = shared.env.now_ms();
-            shared.sequence(&mut sequencer, (batch, checked), durability, now_ms)?
+            shared.sequence(&mut sequencer, (batch, &checked), durability, now_ms)?
         };
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes, fill);
@@ -139,7 +143,8 @@ impl Database {
         }
         shared.check_batch(&batch, &version)?;
         let (rows, bytes) = (batch.len() as u64, batch.size_bytes() as u64);
-        let ticket = shared.sequence(&mut sequencer, (batch, &version), durability, now_ms)?;
+        let ticket =
+            shared.sequence(&mut sequencer, (batch, &Arc::downgrade(&version)), durability, now_ms)?;
         drop(sequencer);
         shared.commit.wait(ticket)?;
         shared.count_write(rows, bytes, fill);
@@ -167,13 +172,13 @@ impl Shared {
     pub(super) fn sequence(
         &self,
         sequencer: &mut crate::commit::Sequencer,
-        (batch, checked): (WriteBatch, &Version),
+        (batch, checked): (WriteBatch, &Weak<Version>),
         durability: Durability,
         now_ms: i64,
     ) -> Result<Seq> {
         let version = self.version();
         // Tables are disabled, altered and dropped under the sequencer, but maybe since the batch was checked.
-        if !std::ptr::eq(checked, &*version) {
+        if checked.as_ptr() != Arc::as_ptr(&version) {
             self.check_batch(&batch, &version)?;
         }
         let rows = batch.len();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A batch that is being put together, and the database as its next change finds it: a change sees those before it in its batch as if they
-//! were committed, deletes and timestamps included.
+//! A batch that is being put together, and the database as its next change finds it. The changes of one row that HBase's clients make
+//! together all find it as it was before, as there (`HRegion.doMiniBatchMutate`, 2.6); in a batch of changes one after the other each sees those
+//! before it as if they were committed, deletes and timestamps included.
 
 use std::collections::hash_map::{Entry, HashMap};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub(super) struct Unfinished<'a> {
     /// Rows that the batch changes so far, and the newest timestamp that an increment or append among these changes gave.
     changed: HashMap<(TableId, Bytes), i64>,
     so_far: Option<SoFar>,
+    /// Changes see those before them.
+    in_turn: bool,
 }
 
 /// The database with the batch, as far as somebody needed it.
@@ -33,9 +36,15 @@ struct SoFar {
 }
 
 impl<'a> Unfinished<'a> {
-    /// Nothing so far.
-    pub(super) fn new(before: &'a View<'a>) -> Self {
-        Self { before, batch: WriteBatch::new(), changed: HashMap::new(), so_far: None }
+    /// Of changes that are made together.
+    pub(super) fn together(before: &'a View<'a>) -> Self {
+        let (batch, changed) = (WriteBatch::new(), HashMap::new());
+        Self { before, batch, changed, so_far: None, in_turn: false }
+    }
+
+    /// Of changes that are made one after the other.
+    pub(super) fn in_turn(before: &'a View<'a>) -> Self {
+        Self { in_turn: true, ..Self::together(before) }
     }
 
     /// For a change of a row: the database as it finds it, the batch that it goes into, and a place for the newest timestamp that it gives: what
@@ -53,6 +62,10 @@ impl<'a> Unfinished<'a> {
             }
             Entry::Occupied(known) => known.into_mut(),
         };
+        if !self.in_turn {
+            *newest = now_ms;
+            return Ok((View { shared, version, seq, now_ms }, &mut self.batch, newest));
+        }
         let so_far = self.so_far.get_or_insert_with(|| SoFar {
             version: Version::clone(version),
             memtables: HashMap::new(),

@@ -4,8 +4,8 @@
 use basalt_model::filter::{CompareOp, Filter};
 use basalt_model::operation::DeletePart;
 use basalt_model::{
-    Append, CheckAndMutate, Delete, Durability, FamilyDescriptor, Get, Increment, Put, Scan, TableDescriptor,
-    TableName,
+    Append, CheckAndMutate, Delete, Durability, FamilyDescriptor, Get, Increment, Mutation, Put, Scan,
+    TableDescriptor, TableName,
 };
 use basalt_store::env::sim::SimStorage;
 use basalt_store::{Database, Error, NamespaceProperties, OpenOptions, Row, Table};
@@ -401,33 +401,32 @@ fn a_namespace_keeps_its_properties_until_it_is_dropped() {
 }
 
 #[test]
-fn changes_of_one_batch_see_those_before_them() {
+fn changes_in_turn_see_those_before_them_and_changes_together_do_not() {
     let table = plain();
     let db = table.database();
     let counter = |amount: i64| Increment::new("r").add("f", "n", amount);
     let value = |row: &Row| row.cells().next().map(|cell| i64::from_be_bytes(cell.value.try_into().unwrap()));
     let get = |column: &'static str| table.get(&Get::new("r").column("f", column)).unwrap();
-    // Of one row, whose answer is the last value.
-    let row = table.mutate_row([counter(1), counter(2), counter(4)]).unwrap();
-    assert_eq!((row.len(), value(&row), value(&get("n"))), (1, Some(7), Some(7)));
+    let in_turn = |changes: Vec<Mutation>| {
+        let changes: Vec<_> = changes.into_iter().map(|change| (table.id(), change)).collect();
+        db.mutate(&changes, Durability::Sync).unwrap()
+    };
+    in_turn(vec![counter(1).into(), counter(2).into(), counter(4).into()]);
+    assert_eq!(value(&get("n")), Some(7));
     table.flush().unwrap();
-    // Of rows of any tables.
-    let changes = [counter(10).into(), Increment::new("s").add("f", "n", 1).into(), counter(20).into()];
-    let changes: Vec<_> = changes.into_iter().map(|change| (table.id(), change)).collect();
-    db.mutate(&changes, Durability::Sync).unwrap();
+    in_turn(vec![counter(10).into(), Increment::new("s").add("f", "n", 1).into(), counter(20).into()]);
     assert_eq!(value(&get("n")), Some(37));
     let put = |value: &'static str| Put::new("r").add("f", "t", value);
     let append = |value: &'static str| Append::new("r").add("f", "t", value);
-    let row = table
-        .mutate_row([
-            basalt_model::Mutation::from(put("a")),
-            append("b").into(),
-            put("c").into(),
-            append("d").into(),
-        ])
-        .unwrap();
-    assert_eq!(row.cells().next().unwrap().value, b"cd");
+    in_turn(vec![put("a").into(), append("b").into(), put("c").into(), append("d").into()]);
     assert_eq!(get("t").cells().next().unwrap().value, b"cd");
+    in_turn(vec![append("e").into(), Delete::new("r").into()]);
+    assert!(get("t").is_empty());
+    // As HBase's clients make them.
+    let other = |amount| Increment::new("t").add("f", "n", amount);
+    let row = table.mutate_row([other(1), other(2)]).unwrap();
+    let stored = table.get(&Get::new("t")).unwrap();
+    assert_eq!((row.len(), value(&row), value(&stored)), (1, Some(2), Some(2)));
     // The newest version, and then the one that is the newest.
     let versions = FamilyDescriptor { versions_max: 5, ..FamilyDescriptor::new("f") };
     let table = crate::cells::table(&SimStorage::new(2), &[versions]);
@@ -435,14 +434,10 @@ fn changes_of_one_batch_see_those_before_them() {
         table.put(Put::new("r").add_at("f", "q", timestamp, value)).unwrap();
     }
     let newest = || {
-        Delete::new("r").part(DeletePart::Version {
-            family: "f".into(),
-            qualifier: "q".into(),
-            timestamp: None,
-        })
+        let part = DeletePart::Version { family: "f".into(), qualifier: "q".into(), timestamp: None };
+        (table.id(), Delete::new("r").part(part).into())
     };
-    let changes = [newest(), newest()].map(|delete| (table.id(), delete.into()));
-    table.database().mutate(&changes, Durability::Sync).unwrap();
+    table.database().mutate(&[newest(), newest()], Durability::Sync).unwrap();
     let left = table.get(&Get::new("r").versions(9)).unwrap();
     assert_eq!(left.cells().map(|cell| cell.timestamp).collect::<Vec<_>>(), [10]);
 }

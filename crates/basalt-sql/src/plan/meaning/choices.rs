@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values that stand in place of each other and are of no common type: those of COALESCE, of CASE, of the queries of a UNION. And NTH_VALUE of
-//! a place that is none.
+//! Values that stand in place of each other and are of no common type: those of COALESCE, of CASE, of the queries of a UNION. And windows of a
+//! distance between texts, NTH_VALUE of a place that is none.
 
 use datafusion::common::DFSchema;
+use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction, WindowFunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, Union};
+use datafusion::logical_expr::{Expr, ExprSchemable, Union, WindowFrame, WindowFrameBound, WindowFrameUnits};
 use datafusion::scalar::ScalarValue;
 
-use super::{Kind, Unlike, comparisons, differ};
+use super::{Kind, Unlike, comparisons, differ, place};
 use crate::error::{SqlError, code, readable_type};
 use crate::plan::Planning;
 
@@ -32,10 +33,11 @@ pub(super) fn of(expr: &Expr, schema: &DFSchema, planning: &Planning) -> Option<
         Expr::AggregateFunction(AggregateFunction { func, params }) if func.name() == "nth_value" => {
             of_place(&params.args)
         }
-        Expr::WindowFunction(window) => match window.as_ref() {
-            WindowFunction { fun, params } if fun.name() == "nth_value" => of_place(&params.args),
-            _ => None,
-        },
+        Expr::WindowFunction(window) => {
+            let WindowFunction { fun, params } = window.as_ref();
+            let place = if fun.name() == "nth_value" { of_place(&params.args) } else { None };
+            place.or_else(|| of_distance(&params.window_frame, &params.order_by, schema, planning))
+        }
         _ => None,
     }
 }
@@ -62,6 +64,29 @@ pub(super) fn of_union(union: &Union) -> Option<SqlError> {
             "UNION of columns that are of no common type: column {number} is {own} in one query and {other} in another; a CAST makes one of the other"
         );
         Some(SqlError::coded(code::UNION_COLUMN_TYPE, message))
+    })
+}
+
+/// An error for RANGE BETWEEN 1 PRECEDING .. of rows in the order of texts, or of truth.
+fn of_distance(
+    frame: &WindowFrame,
+    order: &[Sort],
+    schema: &DFSchema,
+    planning: &Planning,
+) -> Option<SqlError> {
+    let is_distance = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(by) | WindowFrameBound::Following(by) => !by.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    };
+    let by = order.first().filter(|_| frame.units == WindowFrameUnits::Range)?;
+    let own = by.expr.get_type(schema).ok()?;
+    let has_none = matches!(Kind::of(&own), Some(Kind::Text | Kind::Truth));
+    (has_none && (is_distance(&frame.start_bound) || is_distance(&frame.end_bound))).then(|| {
+        let message = format!(
+            "RANGE counts a distance, which values of type {} do not have; ROWS counts rows",
+            readable_type(&own)
+        );
+        SqlError::coded(code::TYPE_MISMATCH, message).at(place(&by.expr, planning))
     })
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Comparisons of what cannot be compared: a text with a number, a date with a truth value.
+//! Comparisons of what cannot be compared: a text with a number, a date with a truth value. And conditions of CASE that are none.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result as PlanResult};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Join, Operator};
 
-use super::{Unlike, differ};
-use crate::error::SqlError;
+use super::{Kind, Unlike, differ, place};
+use crate::error::{SqlError, code, readable_type};
 use crate::plan::Planning;
 
 /// The refusal of an expression that is such a comparison.
@@ -18,6 +19,17 @@ pub(super) fn of(expr: &Expr, schema: &DFSchema, planning: &Planning) -> PlanRes
         Expr::InList(list) => list.list.iter().find_map(|item| check(&list.expr, item)),
         Expr::Case(Case { expr: Some(expr), when_then_expr, .. }) => {
             when_then_expr.iter().find_map(|(when, _)| check(expr, when))
+        }
+        Expr::Case(Case { expr: None, when_then_expr, .. }) => {
+            let typed = |when: &Expr| when.get_type(schema).ok().filter(|own| Kind::of(own).is_some());
+            when_then_expr.iter().find_map(|(when, _)| {
+                let own = typed(when).filter(|own| *own != DataType::Boolean)?;
+                let message = format!(
+                    "a condition of CASE is TRUE or FALSE, not a value of type {}",
+                    readable_type(&own)
+                );
+                Some(SqlError::coded(code::TYPE_MISMATCH, message).at(place(when, planning)))
+            })
         }
         Expr::InSubquery(within) => {
             let column = within.subquery.subquery.schema().columns().into_iter().next();
