@@ -33,8 +33,8 @@ use crate::sequence::Currents;
 
 /// Most rows that go through the log as one batch.
 pub(crate) const BATCH_ROWS_MAX: u64 = 65_536;
-/// Most bytes that go through the log as one batch.
-const BATCH_BYTES_MAX: usize = 32 << 20;
+/// Most bytes that go through the log as one batch, or half of what a batch may have.
+const BATCH_BYTES_MAX: u64 = 32 << 20;
 
 /// Collects mutations of one table.
 pub(crate) struct RowWriter {
@@ -81,7 +81,8 @@ impl RowWriter {
     pub(crate) fn added(&mut self, rows: u64) -> Result<(), SqlError> {
         self.rows += rows;
         self.progress.add_written(rows);
-        let many = self.pending.len() as u64 > BATCH_ROWS_MAX || self.pending.size_bytes() > BATCH_BYTES_MAX;
+        let bytes_max = BATCH_BYTES_MAX.min(self.engine.database().batch_bytes_max() / 2);
+        let many = self.pending.len() as u64 > BATCH_ROWS_MAX || self.pending.size_bytes() as u64 > bytes_max;
         if self.bulk.is_none() && many && !self.checked {
             self.bulk = Some(self.engine.database().ingest(self.table)?);
         }

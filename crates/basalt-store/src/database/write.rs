@@ -151,6 +151,11 @@ impl Database {
         Ok((ticket, result))
     }
 
+    /// Largest batch that [`Database::write`] takes, in bytes.
+    pub fn batch_bytes_max(&self) -> u64 {
+        self.shared().batch_bytes_max()
+    }
+
     /// Makes everything that was acknowledged durable, [`Durability::Async`] writes included.
     pub fn sync_wal(&self) -> Result<()> {
         self.shared().check_writable()?;
@@ -159,6 +164,11 @@ impl Database {
 }
 
 impl Shared {
+    /// Largest batch that somebody may write, in bytes: it lies in memory until it is flushed. What follows from it for indexes comes on top.
+    fn batch_bytes_max(&self) -> u64 {
+        self.options.unflushed_bytes_max().min(BATCH_BYTES_MAX as u64)
+    }
+
     /// Counts a write and pays for it; `fill` as [`Shared::admit`] gave it.
     fn count_write(&self, rows: u64, bytes: u64, fill: Option<f64>) {
         self.upkeep.pace.pay(bytes, fill, &*self.env.clock);
@@ -187,21 +197,13 @@ impl Shared {
         // After a crash a row and its index rows must be there together, so what follows is logged with it.
         let followed = batch.len() > rows;
         let durability = if followed { durability.max(Durability::Async) } else { durability };
-        self.check_size(&batch)?;
+        check_size(&batch, BATCH_BYTES_MAX as u64)?;
         self.commit.sequence(sequencer, batch, durability, now_ms, |batch| route(batch, &version))
-    }
-
-    fn check_size(&self, batch: &WriteBatch) -> Result<()> {
-        // A batch lies in memory until it is flushed.
-        let (found, max) =
-            (batch.size_bytes() as u64, self.options.unflushed_bytes_max().min(BATCH_BYTES_MAX as u64));
-        let what = "bytes in one batch (a quarter of --memory, at most 1 GiB)";
-        if found <= max { Ok(()) } else { Err(Error::OutOfRange { what, found, min: 0, max }) }
     }
 
     /// The caller's mistakes: unknown tables and families, impossible timestamps, too many bytes.
     pub(super) fn check_batch(&self, batch: &WriteBatch, version: &Version) -> Result<()> {
-        self.check_size(batch)?;
+        check_size(batch, self.batch_bytes_max())?;
         let mut table: Option<&Arc<TableVersion>> = None;
         let mut max = self.options.cell_bytes_max;
         for (id, row) in batch.iter() {
@@ -227,6 +229,12 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+fn check_size(batch: &WriteBatch, max: u64) -> Result<()> {
+    let found = batch.size_bytes() as u64;
+    let what = "bytes in one batch (a quarter of --memory, at most 1 GiB)";
+    if found <= max { Ok(()) } else { Err(Error::OutOfRange { what, found, min: 0, max }) }
 }
 
 /// An error for a cell that is larger than `bytes_max`, or older than all time.
