@@ -131,8 +131,8 @@ fn renamed(expr: &Expr) -> Option<Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };
     let text = match (function.name.to_string().as_str(), list.args.as_slice()) {
         ("LOG", [n, base]) => format!("LOG({base}, {n})"),
-        // With ten as a base that is not said it must be a value of the number's type, which a DECIMAL(2, 1) has not.
-        ("LOG", [n]) => format!("LOG(10, {n})"),
+        // Ten would have to be a value of the number's type, which a DECIMAL(2, 1) has not.
+        ("LOG", [n]) => format!("LOG(({n}) * 1e0)"),
         // The order in which values lie in a key is not a property of values here.
         ("INVERT", [x]) => format!("({x})"),
         ("UPPER", [s, locale]) => format!("\"{UPPER}\"({s}, {locale})"),
