@@ -59,9 +59,23 @@ pub(super) fn decode<T: Lane>(
         return Err(input.damage(format!("ascending numbers of {lower} lower bits")));
     }
     let bitmap_len = usize::from(input.u16()?);
-    let unit = T::of(unit);
-    let base = T::of(input.i64()?).times(unit).plus(T::of(rest));
-    T::unpack(input.take(packed_len(out.len(), lower))?, lower, T::default(), out);
+    let first = T::of(input.i64()?);
+    T::unpack(input.take(packed_len(out.len(), lower))?, lower, first, out);
+    add_upper(input, bitmap_len, lower, out)?;
+    if (unit, rest) != (1, 0) {
+        let (unit, rest) = (T::of(unit), T::of(rest));
+        out.iter_mut().for_each(|number| *number = number.times(unit).plus(rest));
+    }
+    Ok(())
+}
+
+/// Adds to each number the bits of it that the bitmap counts.
+fn add_upper<T: Lane>(
+    input: &mut Input<'_>,
+    bitmap_len: usize,
+    lower: u32,
+    out: &mut [T],
+) -> Result<(), Damage> {
     let bitmap = input.take(bitmap_len)?;
     let count = out.len();
     let mut numbers = out.iter_mut().enumerate();
@@ -76,7 +90,7 @@ pub(super) fn decode<T: Lane>(
                 return Err(input.damage(format!("more than {count} ascending numbers")));
             };
             let upper = ((bit - index) as u64) << lower;
-            *number = number.plus(T::of(upper as i64)).times(unit).plus(base);
+            *number = number.plus(T::of(upper as i64));
             word &= word - 1;
         }
     }

@@ -94,14 +94,24 @@ impl Digits {
             std::array::from_fn::<u64, WORDS, _>(|word| u64::from_le_bytes(words[word]))
         };
         let (front, digits) = (words(front), words(digits));
+        let word_of = |word: usize, part: u64| {
+            (front[word] | u64::from_le_bytes(eight_digits(part as u32)) & digits[word]).to_le_bytes()
+        };
         let mut plain = vec![0; 8 * WORDS * numbers.len()];
+        // Numbers that are next to each other often have their upper digits in common.
+        let (mut known, mut upper) = (None, [[0; 8]; WORDS]);
         for (out, &number) in plain.as_chunks_mut::<8>().0.chunks_exact_mut(WORDS).zip(numbers) {
-            let mut rest = number;
-            for word in (0..WORDS).rev() {
-                let part = u64::from_le_bytes(eight_digits((rest % E8) as u32));
-                out[word] = (front[word] | part & digits[word]).to_le_bytes();
-                rest /= E8;
+            let rest = number / E8;
+            if known != Some(rest) {
+                known = Some(rest);
+                let mut rest = rest;
+                for word in (0..WORDS - 1).rev() {
+                    upper[word] = word_of(word, rest % E8);
+                    rest /= E8;
+                }
             }
+            upper[WORDS - 1] = word_of(WORDS - 1, number % E8);
+            out.copy_from_slice(&upper);
         }
         plain
     }
