@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions of Phoenix and of other databases that there are not here, and what to use instead.
+//! Functions of Phoenix and of other databases that there are not here, or not there, and what to use instead.
 
 const NO_SEGMENTS: &str = "a scan is not cut into segments that a statement could name; LIMIT n OFFSET (key) = (values) reads a table page by page, and SYSTEM.FILES lists its regions";
 const NO_BSON: &str =
@@ -7,7 +7,16 @@ const NO_BSON: &str =
 
 const NO_WINDOW: &str = "it is a window function, which needs to know its rows: write OVER (..) behind it";
 
-const INSTEAD: [(&str, &str); 27] = [
+const OF_ONE_TABLE: &str =
+    "it is known of the rows of one table in FROM; beside others, a query in FROM gives it a name";
+
+const INSTEAD: [(&str, &str); 33] = [
+    ("PHOENIX_ROW_TIMESTAMP", OF_ONE_TABLE),
+    ("ROWKEY_BYTES_STRING", OF_ONE_TABLE),
+    ("ROW_SIZE", OF_ONE_TABLE),
+    ("RAW_ROW_SIZE", OF_ONE_TABLE),
+    ("ROW_RAW_SIZE", OF_ONE_TABLE),
+    ("PARTITION_ID", OF_ONE_TABLE),
     ("SCAN_START_KEY", NO_SEGMENTS),
     ("SCAN_END_KEY", NO_SEGMENTS),
     ("TOTAL_SEGMENTS", NO_SEGMENTS),

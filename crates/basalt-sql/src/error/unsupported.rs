@@ -6,10 +6,10 @@ use super::translate::readable_types;
 use super::{SqlError, code, nearest};
 use crate::dialect::{TYPE_NAMES, TokenMap};
 
-const NO_WITH: &str = "WITH belongs to a query, and so to a subquery of the condition";
+const NO_WITH: &str = "a query must stand where a DELETE, UPDATE or MERGE does; WITH belongs to a query, and so to a subquery of the condition";
 
 /// Parts of what the planner says, and what to do.
-const INSTEAD: [(&str, &str); 10] = [
+const INSTEAD: [(&str, &str); 15] = [
     ("Query DELETE ", NO_WITH),
     ("Query UPDATE ", NO_WITH),
     ("Query MERGE ", NO_WITH),
@@ -17,6 +17,17 @@ const INSTEAD: [(&str, &str); 10] = [
         "does not support logical expression WindowFunction",
         "a window function stands where rows are chosen or grouped; QUALIFY chooses rows by one, and a subquery gives its value a name",
     ),
+    (
+        "does not support logical expression InSubquery",
+        "IN (SELECT ..) stands in an aggregate, in GROUP BY or in ON, where it is not supported; a query in FROM gives it a name: FROM (SELECT t.*, x IN (SELECT ..) AS y FROM t)",
+    ),
+    ("does not support logical expression ScalarSubquery", "a subquery stands where a constant must"),
+    ("Unsupported LIMIT expression", "LIMIT takes a number or a parameter"),
+    (
+        "FETCH clause",
+        "FETCH takes a number of rows; QUALIFY RANK() OVER (ORDER BY ..) <= n gives those that tie with the last one, too",
+    ),
+    ("Empty tuple", "GROUP BY () is not supported; without GROUP BY all rows are one group"),
     (
         "RLike {",
         "RLIKE is not supported; REGEXP_SUBSTR(text, pattern) IS NOT NULL finds the texts that match",

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Date patterns as Java's SimpleDateFormat reads them (`yyyy-MM-dd HH:mm:ss.SSS`): dates from texts and back.
 //!
-//! Letters: y year, M month (`MMM`, `MMMM` names), d day, H hour 0-23, h hour 1-12, a AM/PM, m minute, s second,
-//! S millisecond, D day of the year, E weekday (only printed), z, Z, X offset from UTC. `'` quotes text. As in Java a
-//! number takes as many digits as there are, unless another number follows directly.
+//! Letters: G era, y year, M month (`MMM`, `MMMM` names), d day, H hour 0-23, k hour 1-24, K hour 0-11, h hour 1-12, a AM/PM, m minute,
+//! s second, S millisecond, D day of the year, z, Z, X offset from UTC. Only printed: E weekday, u its number (1 is Monday), F which of its
+//! kind in the month, w and W weeks of the year and of the month, Y the year of the week (weeks begin on Sunday, the first one has January 1, as in
+//! Java's default). `'` quotes text. As in Java a number takes as many digits as there are, unless another number follows directly.
 
 use chrono::{Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
@@ -23,6 +24,9 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const MINUTE_NANOS: i128 = 60_000_000_000;
+
+/// All letters.
+const LETTERS: &str = "GyYMwWdDFEuaHkKhmsSzZX";
 
 /// A pattern, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +50,7 @@ impl DateFormat {
             match letter {
                 '\'' => parts.push(Part::Text(quoted(&mut letters))),
                 letter if letter.is_ascii_alphabetic() => {
-                    if !"yMdHhamsSDEzZX".contains(letter) {
+                    if !LETTERS.contains(letter) {
                         return Err(format!(
                             "letter {letter} of the date pattern {pattern} is not supported"
                         ));
@@ -71,7 +75,7 @@ impl DateFormat {
             rest = match part {
                 Part::Text(text) => rest.strip_prefix(text.as_str())?,
                 Part::Field(letter, width) => {
-                    let number_follows = matches!(self.parts.get(index + 1), Some(Part::Field(next, _)) if next.is_ascii_alphabetic() && !"aEzZX".contains(*next));
+                    let number_follows = matches!(self.parts.get(index + 1), Some(Part::Field(next, _)) if next.is_ascii_alphabetic() && !"aEGzZX".contains(*next));
                     fields.take(*letter, *width, number_follows, rest)?
                 }
             };
@@ -117,6 +121,15 @@ fn field_text(letter: char, width: usize, instant: NaiveDateTime) -> String {
         'D' => i64::from(instant.ordinal()),
         'H' => i64::from(instant.hour()),
         'h' => i64::from(instant.hour12().1),
+        'k' => i64::from(if instant.hour() == 0 { 24 } else { instant.hour() }),
+        'K' => i64::from(instant.hour() % 12),
+        'u' => i64::from(instant.weekday().number_from_monday()),
+        'F' => i64::from(instant.day0() / 7 + 1),
+        'w' => i64::from(week_of_year(instant).1),
+        'W' => i64::from(week_of(instant.day0(), instant)),
+        'Y' if width == 2 => i64::from(week_of_year(instant).0.rem_euclid(100)),
+        'Y' => i64::from(week_of_year(instant).0),
+        'G' => return if instant.year() > 0 { "AD" } else { "BC" }.to_owned(),
         'm' => i64::from(instant.minute()),
         's' => i64::from(instant.second()),
         'S' => i64::from(instant.nanosecond() / 1_000_000),
@@ -127,6 +140,23 @@ fn field_text(letter: char, width: usize, instant: NaiveDateTime) -> String {
         _ => return "UTC".to_owned(),
     };
     format!("{number:0width$}")
+}
+
+/// The week, counted from 1, of a day that is `day0` days behind the first one, whose week begins on a Sunday.
+fn week_of(day0: u32, instant: NaiveDateTime) -> u32 {
+    let weekday = instant.weekday().num_days_from_sunday();
+    let first = (weekday + 7 - day0 % 7) % 7;
+    (day0 + first) / 7 + 1
+}
+
+/// The year that a week counts for, and its number there.
+fn week_of_year(instant: NaiveDateTime) -> (i32, u32) {
+    let left = Days::new(u64::from(6 - instant.weekday().num_days_from_sunday()));
+    let saturday = instant.checked_add_days(left).unwrap_or(instant);
+    match saturday.year() > instant.year() {
+        true => (saturday.year(), 1),
+        false => (instant.year(), week_of(instant.ordinal0(), instant)),
+    }
 }
 
 fn name(names: &[&str], index: usize, width: usize) -> String {
@@ -183,6 +213,8 @@ impl Fields {
                 return (half.eq_ignore_ascii_case("AM") || self.afternoon == Some(true)).then_some(rest);
             }
             'E' => return Some(text.trim_start_matches(|letter: char| letter.is_ascii_alphabetic())),
+            'G' => return text.strip_prefix("AD"),
+            'u' | 'F' | 'w' | 'W' | 'Y' => return None,
             'z' | 'Z' | 'X' => {
                 let end = text.find(' ').unwrap_or(text.len());
                 self.offset_minutes = offset_minutes(&text[..end])?;
@@ -201,7 +233,9 @@ impl Fields {
             'M' => self.month = number,
             'd' => self.day = number,
             'D' => self.day_of_year = Some(number),
-            'H' | 'h' => self.hour = if letter == 'h' { number % 12 } else { number },
+            'h' => self.hour = number % 12,
+            'k' => self.hour = number % 24,
+            'H' | 'K' => self.hour = number,
             'm' => self.minute = number,
             's' => self.second = number,
             _ => self.millis = number,
@@ -284,15 +318,42 @@ mod tests {
             ("yyyy-MM-dd hh:mm a", "2020-01-02 12:30 PM", "2020-01-02 12:30:00"),
             ("yyyy-MM-dd'T'HH:mm:ss.SSSX", "2020-01-02T03:04:05.678+01:00", "2020-01-02 02:04:05.678"),
             ("yyyy-DDD", "2020-060", "2020-02-29 00:00:00"),
+            ("yyyy-MM-dd kk:mm G", "2020-01-02 24:30 AD", "2020-01-02 00:30:00"),
+            ("yyyy-MM-dd KK:mm a", "2020-01-02 00:30 PM", "2020-01-02 12:30:00"),
         ] {
             assert_eq!(parsed(pattern, text).as_deref(), Some(expected), "{text} as {pattern}");
         }
-        for (pattern, text) in
-            [("yyyy-MM-dd", "nope"), ("yyyy-MM-dd", "2020-13-01"), ("HH:mm", "25:00"), ("a", "é")]
-        {
+        for (pattern, text) in [
+            ("YYYY-ww", "2020-05"),
+            ("yyyy-MM-dd", "nope"),
+            ("yyyy-MM-dd", "2020-13-01"),
+            ("HH:mm", "25:00"),
+            ("a", "é"),
+        ] {
             assert_eq!(parsed(pattern, text), None, "{text} as {pattern}");
         }
         assert!(DateFormat::new("yyyy-QQ").is_err());
+    }
+
+    #[test]
+    fn weeks_begin_on_sunday_and_the_first_has_the_first_of_january() {
+        let text = |year, month, day| {
+            let date = NaiveDate::from_ymd_opt(year, month, day).and_then(|date| date.and_hms_opt(0, 0, 0));
+            DateFormat::new("YYYY-w W").expect("a pattern").format(date.expect("a date"))
+        };
+        // 2023 begins on a Sunday, 2024 on a Monday, 2022 on a Saturday.
+        assert_eq!(
+            [text(2023, 1, 1), text(2023, 1, 7), text(2023, 1, 8)],
+            ["2023-1 1", "2023-1 1", "2023-2 2"]
+        );
+        assert_eq!(
+            [text(2023, 12, 30), text(2023, 12, 31), text(2024, 1, 6)],
+            ["2023-52 5", "2024-1 6", "2024-1 1"]
+        );
+        assert_eq!(
+            [text(2022, 1, 1), text(2022, 1, 2), text(2021, 12, 25)],
+            ["2022-1 1", "2022-2 2", "2021-52 4"]
+        );
     }
 
     #[test]
@@ -302,6 +363,7 @@ mod tests {
         let text =
             |pattern: &str| DateFormat::new(pattern).expect("a pattern").format(instant.expect("a date"));
         assert_eq!(text("yyyy-MM-dd HH:mm:ss.SSS"), "2023-05-07 15:04:05.060");
+        assert_eq!(text("k K u F w W Y G"), "15 3 7 1 19 2 2023 AD");
         assert_eq!(text("EEE, d MMMM yy 'at' h''mm a"), "Sun, 7 May 23 at 3'04 PM");
     }
 }
