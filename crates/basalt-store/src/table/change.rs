@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a mutation to the cells that are written.
 
-use std::collections::BTreeMap;
-
 use basalt_model::escape::Escaped;
 use basalt_model::mutation::{CELL_HEADER, ROW_HEADER, RowBuilder};
 use basalt_model::operation::DeletePart;
@@ -141,15 +139,14 @@ impl<'a> Change<'a> {
 
 /// Adds the cells of all changes of one row; gives the new values of increments and appends.
 pub(super) fn write_all(changes: &[Change<'_>], table: TableId, to: &mut Unfinished<'_>) -> Result<Row> {
-    // Of a column that is changed twice the last value is the new one.
-    let mut new: BTreeMap<(Bytes, Bytes), NewCell> = BTreeMap::new();
+    let mut new = Vec::new();
     for change in changes {
-        let cells = change.write(table, to)?;
-        new.extend(cells.into_iter().map(|cell| ((cell.family.clone(), cell.qualifier.clone()), cell)));
+        new.extend(change.write(table, to)?);
     }
+    new.sort_by(|a, b| (&a.family, &a.qualifier).cmp(&(&b.family, &b.qualifier)));
     let mut row = Row::default();
     if let Some(first) = changes.first() {
-        let cells: Vec<CellRef<'_>> = new.values().map(|new| new_cell_ref(first.row(), new)).collect();
+        let cells: Vec<CellRef<'_>> = new.iter().map(|new| new_cell_ref(first.row(), new)).collect();
         if !cells.is_empty() {
             let block = block_of(&cells);
             row.push_run(&block, 0..cells.len());
