@@ -297,7 +297,7 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         let message = "the values of an average come to more digits than a DECIMAL has; AVG(CAST(x AS DOUBLE)) has room";
         return SqlError::coded(code::DATA_EXCEEDS_CAPACITY, message);
     }
-    if text.contains("too many columns!") {
+    if text.starts_with("Too many columns!") {
         let message = "a subquery of several columns stands where a value must; row values are looked for with (a, b) IN (SELECT c, d ..)";
         return SqlError::coded(code::SUBQUERY_COLUMNS, message);
     }
