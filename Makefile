@@ -145,7 +145,7 @@ SEEDS ?= 50
 MANY ?= 16777216
 LOAD_SECONDS ?= 120
 torture: build $(PYTHON)
-	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test crash -- --nocapture
+	BASALT_KILLS=$(KILLS) $(CARGO) test --release --workspace --locked --test kills --test crash -- --nocapture
 	BASALT_NODES=$(NODES) $(CARGO) test --release --workspace --locked --test linked_list -- --nocapture
 	BASALT_SEEDS=$(SEEDS) $(CARGO) test --release --workspace --locked --test store -- --nocapture cut_off
 	BASALT_ROWS=$(MANY) $(CARGO) test --release --workspace --locked --test statements -- --nocapture what_phoenix

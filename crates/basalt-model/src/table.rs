@@ -7,9 +7,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Durability;
 use crate::index::IndexDescriptor;
 use crate::schema::TableSchema;
+use crate::{Durability, FAMILY_LEN_MAX};
 
 mod attributes;
 
@@ -123,6 +123,13 @@ fn yes() -> bool {
 }
 
 impl FamilyDescriptor {
+    /// True if a family may have this name: 1 to [`FAMILY_LEN_MAX`] bytes, no control character, no `:` or `/`, no dot at
+    /// the front.
+    pub fn is_name(name: &str) -> bool {
+        let forbidden = |c: char| c.is_control() || matches!(c, ':' | '/');
+        (1..=FAMILY_LEN_MAX).contains(&name.len()) && !name.contains(forbidden) && !name.starts_with('.')
+    }
+
     /// A family with HBase's defaults, but for its blocks, which are COLUMNAR.
     pub fn new(name: impl Into<String>) -> Self {
         Self { encoding: "COLUMNAR".into(), ..Self::of_hbase(name) }

@@ -162,6 +162,7 @@ fn write(dir: &Path, rows: u64, compression: Compression) -> Arc<StoreFile> {
         timestamp_max: written.timestamp_max,
         seq_min: Seq(1),
         seq_max: Seq(1),
+        own_ttl: None,
         seq_override: Some(Seq(1)),
         created_ms: 0,
         dir: None,

@@ -91,6 +91,14 @@ pub enum Error {
         /// The limit.
         limit_bytes: u64,
     },
+    /// A mistake of this program, not of its caller. What was acknowledged before is in the log.
+    #[error("a {what} panicked ({message}); this is a mistake in Basalt, please report it")]
+    Panicked {
+        /// What was under way: `flush`.
+        what: &'static str,
+        /// What the panic said.
+        message: String,
+    },
     /// A write that this operation had read failed before it was durable; the same call may be repeated.
     #[error("the operation read a write that then failed; repeat it")]
     Conflict,

@@ -35,7 +35,7 @@ pub use env::{DiskCacheOptions, Env};
 pub use error::{Corruption, Error, Result};
 pub use ids::{FileId, RegionId};
 pub use index::{IndexChange, IndexKeeper, row_after};
-pub use manifest::{FileMeta, FilePart};
+pub use manifest::{FileMeta, FilePart, OwnTtl};
 pub use metrics::{CompactionStats, FileStats, Metrics, RegionStats, RunningStats, TableStats};
 pub use options::{Durability, OpenOptions, Recovery};
 pub use read::{FilterFault, Keep, Row, Rows, Step};

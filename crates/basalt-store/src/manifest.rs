@@ -54,6 +54,9 @@ pub struct FileMeta {
     pub seq_min: Seq,
     /// Newest commit that a cell of the file may come from.
     pub seq_max: Seq,
+    /// Of the cells with a TTL of their own; `None` if there are none, or nobody counted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_ttl: Option<OwnTtl>,
     /// Set for bulk-ingested files: every cell reads with this number whatever the file says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq_override: Option<Seq>,
@@ -65,6 +68,15 @@ pub struct FileMeta {
     /// Set if only some rows of the file count. Then counts and sizes above are those of the part, about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<FilePart>,
+}
+
+/// What is known of the cells of a file that carry a TTL of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTtl {
+    /// Their number.
+    pub cells: u64,
+    /// The last moment at which one of them is seen, milliseconds since the epoch.
+    pub last_ms: i64,
 }
 
 /// One table.

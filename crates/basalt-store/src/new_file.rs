@@ -17,9 +17,10 @@ use crate::env::{Env, StorageFile, SyncKind};
 use crate::error::{Error, Result};
 use crate::ids::FileId;
 use crate::layout;
-use crate::manifest::FileMeta;
+use crate::manifest::{FileMeta, OwnTtl};
 use crate::options::OpenOptions;
 use crate::read::{BlockCache, WorkingMemory};
+use crate::tags;
 
 /// Bytes of a row group for each byte of the family's block size.
 const COLUMNAR_FACTOR: u64 = 256;
@@ -73,6 +74,7 @@ pub(crate) struct NewFile {
     /// `None` once finished or failed.
     writer: Option<HFileWriter<Box<dyn StorageFile>>>,
     created_ms: i64,
+    own_ttl: Option<OwnTtl>,
     kept: bool,
     /// Taken until the file is written.
     memory: Option<WorkingMemory>,
@@ -228,7 +230,7 @@ impl FamilyTarget {
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
         drop(creating);
         let memory = self.factory.cache.as_ref().map(|cache| cache.work_with(self.memory_bytes()));
-        let mut new = NewFile { env, id, path, writer: None, created_ms, kept: false, memory };
+        let mut new = NewFile { env, id, path, writer: None, created_ms, own_ttl: None, kept: false, memory };
         let mut writer = HFileWriter::new(file, options).map_err(|error| new.explain(error))?;
         writer.encode_in(Arc::new(EncodingThreads { env: new.env.clone(), most: self.encoders }));
         new.writer = Some(writer);
@@ -256,6 +258,10 @@ impl NewFile {
     /// Appends a cell that does not sort before the last one.
     #[inline]
     pub(crate) fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
+        if let Some(last_ms) = tags::last_ms(&cell) {
+            let before = self.own_ttl.unwrap_or(OwnTtl { cells: 0, last_ms });
+            self.own_ttl = Some(OwnTtl { cells: before.cells + 1, last_ms: before.last_ms.max(last_ms) });
+        }
         let writer = self.writer.as_mut().expect("a finished file is consumed");
         writer.append(cell).map_err(|error| self.explain(error))
     }
@@ -292,6 +298,7 @@ impl NewFile {
             timestamp_max: summary.timestamp_max,
             seq_min,
             seq_max,
+            own_ttl: self.own_ttl,
             seq_override: None,
             created_ms: self.created_ms,
             dir: None,

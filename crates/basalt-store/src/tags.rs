@@ -28,11 +28,16 @@ fn tags(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// True if the cell carries a TTL that has run out.
 pub(crate) fn own_ttl_passed(cell: &CellRef<'_>, now_ms: i64) -> bool {
+    last_ms(cell).is_some_and(|last_ms| last_ms < now_ms)
+}
+
+/// The last moment at which a cell with a TTL of its own is seen, milliseconds since the epoch.
+pub(crate) fn last_ms(cell: &CellRef<'_>) -> Option<i64> {
     let ttl_ms = tags(cell.tags).find_map(|tag| match tag {
         [TTL, ttl @ ..] => ttl.try_into().ok().map(i64::from_be_bytes),
         _ => None,
     });
-    ttl_ms.is_some_and(|ttl_ms| cell.timestamp.saturating_add(ttl_ms) < now_ms)
+    ttl_ms.map(|ttl_ms| cell.timestamp.saturating_add(ttl_ms))
 }
 
 /// True if there is a TTL among these tags.

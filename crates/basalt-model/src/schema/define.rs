@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use super::{ColumnRef, ColumnSchema, KeyColumn, SortOrder, TableSchema};
 use crate::FAMILY_LEN_MAX;
+use crate::table::FamilyDescriptor;
 use crate::types::{SqlType, decimal};
 
 /// The number of a table's first column.
@@ -214,7 +215,8 @@ pub enum SchemaError {
     EmptyName,
     /// A family name that no store file can have.
     #[error(
-        "column family name {name:?} must have 1 to {FAMILY_LEN_MAX} bytes, none of them ':' or a control character"
+        "column family name {name:?} must have 1 to {FAMILY_LEN_MAX} bytes, none of them ':', '/' or a control character, and \
+         no dot at the front"
     )]
     FamilyName {
         /// The name.
@@ -516,8 +518,7 @@ fn key_columns(columns: &[ColumnDefinition], key: &[KeyPart]) -> Result<Vec<KeyC
 }
 
 fn check_family(name: &str) -> Result<(), SchemaError> {
-    let fits = !name.is_empty() && name.len() <= FAMILY_LEN_MAX;
-    if fits && !name.contains(|c: char| c.is_control() || c == ':' || c == '/') && !name.starts_with('.') {
+    if FamilyDescriptor::is_name(name) {
         return Ok(());
     }
     Err(SchemaError::FamilyName { name: name.to_owned() })

@@ -13,6 +13,7 @@
 //!    then. What is larger than `ingested_bytes_max` is left to the rule of depth.
 //! 4. **Aged.** A file of which half of the time from its first cell to its last has passed its TTL since it was written is rewritten alone: as long as
 //!    cells come about evenly it is half as large then, and every byte of it is rewritten once more at most.
+//!    So is a file of which half the cells had a TTL of their own that has passed for the last of them.
 //! 5. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
 //!    alone; they leave.
 //! 6. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
@@ -47,6 +48,8 @@ pub struct PickOptions {
     pub expired_below: i64,
     /// The TTL of the family in milliseconds, if it has one.
     pub ttl_ms: i64,
+    /// The clock, for cells with a TTL of their own; milliseconds since the epoch.
+    pub now_ms: i64,
     /// Markers leave a full compaction: false for families that keep deleted cells.
     pub markers_leave: bool,
 }
@@ -61,6 +64,7 @@ impl Default for PickOptions {
             ingested_bytes_max: 8 << 30,
             expired_below: i64::MIN,
             ttl_ms: i64::MAX,
+            now_ms: i64::MIN,
             markers_leave: true,
         }
     }
@@ -75,7 +79,7 @@ pub enum Reason {
     Deep,
     /// Files of one bulk ingest overlap.
     Ingested,
-    /// Half of its time is past the TTL.
+    /// Half of its time is past the TTL, or half of its cells past their own.
     Aged,
     /// Mostly delete markers.
     Deletes,
@@ -138,10 +142,12 @@ pub fn major(files: &[FileMeta]) -> Option<Pick> {
 }
 
 /// True if a major compaction would do something and the oldest file was written before `written_before`, both in
-/// milliseconds: several files, markers, or cells past the TTL. One file without them has no hidden cells either.
-pub fn is_due(files: &[&FileMeta], written_before: i64, expired_below: i64) -> bool {
+/// milliseconds: several files, markers, or cells past a TTL. One file without them has no hidden cells either.
+pub fn is_due(files: &[&FileMeta], written_before: i64, options: &PickOptions) -> bool {
     let old = files.iter().any(|file| file.created_ms <= written_before);
-    let has_work = |file: &&FileMeta| file.deletes > 0 || file.timestamp_min < expired_below;
+    let has_work = |file: &&FileMeta| {
+        file.deletes > 0 || file.timestamp_min < options.expired_below || outlived(file, options).is_some()
+    };
     old && (files.len() > 1 || files.iter().any(has_work))
 }
 
@@ -176,12 +182,23 @@ fn expired<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a F
     (!expired.is_empty()).then_some(expired)
 }
 
-/// True if the TTL has passed a file's last cell, or half of its time since it was written.
+/// True if the TTL has passed a file's last cell or half of its time since it was written, or if its cells' own TTLs have passed half
+/// of its cells.
 pub(crate) fn is_aging(file: &FileMeta, options: &PickOptions) -> bool {
     file.timestamp_max < options.expired_below || is_aged(file, options)
 }
 
+/// How many cells with a TTL of their own there are, if the last of them is past it.
+fn outlived(file: &FileMeta, options: &PickOptions) -> Option<u64> {
+    // What is past it when a file is written is left out.
+    let has_passed = |last_ms| file.created_ms <= last_ms && last_ms < options.now_ms;
+    file.own_ttl.filter(|own| has_passed(own.last_ms)).map(|own| own.cells)
+}
+
 fn is_aged(file: &FileMeta, options: &PickOptions) -> bool {
+    if outlived(file, options).is_some_and(|cells| cells * 2 >= file.cells) {
+        return true;
+    }
     // What had expired before was left out when it was written.
     let first = file.timestamp_min.max(file.created_ms.saturating_sub(options.ttl_ms));
     let expired = options.expired_below.saturating_sub(first);

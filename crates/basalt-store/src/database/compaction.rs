@@ -111,8 +111,12 @@ impl Shared {
         for (table, region) in self.region_ids(None).unwrap_or_default() {
             let version = self.version();
             let Ok(found) = version.table(table) else { continue };
+            let Ok(files) = found.region(region).map(|region| &region.files) else { continue };
             let timed = |family: &&FamilyDescriptor| {
-                family.ttl_secs.is_some() || family.major_compaction_ms.is_some()
+                let mut files = files.get(&family.name).into_iter().flatten();
+                family.ttl_secs.is_some()
+                    || family.major_compaction_ms.is_some()
+                    || files.any(|file| file.meta().own_ttl.is_some())
             };
             for family in found.descriptor.families.iter().filter(timed) {
                 let Some(place) = self.family_place(table, region, &family.name) else { continue };
@@ -120,7 +124,7 @@ impl Shared {
                 let options = pick_options(&Rules::new(family, now_ms));
                 let period_ms = family.major_compaction_ms.and_then(|period| i64::try_from(period).ok());
                 let major = period_ms.is_some_and(|period_ms| {
-                    compact::is_due(&files, now_ms.saturating_sub(period_ms), options.expired_below)
+                    compact::is_due(&files, now_ms.saturating_sub(period_ms), &options)
                 });
                 if major || files.iter().any(|file| compact::is_aging(file, &options)) {
                     due.push(Due { table, region, family: family.name.clone(), major });
@@ -330,6 +334,7 @@ fn pick_options(rules: &Rules) -> PickOptions {
     PickOptions {
         expired_below: if rules.versions_min == 0 { rules.timestamp_min } else { i64::MIN },
         ttl_ms: rules.now_ms.saturating_sub(rules.timestamp_min),
+        now_ms: rules.now_ms,
         markers_leave: rules.keep_deleted_cells == KeepDeletedCells::False,
         ..PickOptions::default()
     }

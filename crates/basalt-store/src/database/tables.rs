@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use basalt_model::escape::Escaped;
-use basalt_model::{FAMILY_LEN_MAX, IndexState, KeyRange, TableDescriptor, TableId, TableName};
+use basalt_model::{
+    FAMILY_LEN_MAX, FamilyDescriptor, IndexState, KeyRange, TableDescriptor, TableId, TableName,
+};
 use bytes::Bytes;
 
 use super::indexes::check_base;
@@ -20,6 +22,8 @@ use crate::version::TableVersion;
 
 /// Regions that a table can be created with, at most.
 const REGIONS_MAX: usize = 10_000;
+/// Bytes of a table's name or namespace, at most.
+const NAME_LEN_MAX: usize = 255;
 
 impl Database {
     /// Creates a table with one region.
@@ -293,8 +297,13 @@ pub(super) fn ranges_between(splits: &[Bytes]) -> Result<Vec<KeyRange>> {
 pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
     let mut wrong = Vec::new();
     let name = &descriptor.name;
-    if name.name.is_empty() || name.namespace.is_empty() {
-        wrong.push("the table name is empty".to_owned());
+    for (kind, text) in [("namespace", &name.namespace), ("table name", &name.name)] {
+        if text.is_empty() || text.len() > NAME_LEN_MAX || text.contains(|c: char| c.is_control() || c == ':')
+        {
+            wrong.push(format!(
+                "{kind} {text:?} must have 1 to {NAME_LEN_MAX} bytes, none of them ':' or a control character"
+            ));
+        }
     }
     if descriptor.families.is_empty() {
         wrong.push("a table needs at least one column family".to_owned());
@@ -303,10 +312,12 @@ pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
         wrong.push("column families must be sorted by name and distinct".to_owned());
     }
     for family in &descriptor.families {
-        let len = family.name.len();
-        if len == 0 || len > FAMILY_LEN_MAX || family.name.contains(':') {
+        if !FamilyDescriptor::is_name(&family.name) {
             let name = &family.name;
-            wrong.push(format!("family name {name:?} must have 1 to {FAMILY_LEN_MAX} bytes and no colon"));
+            wrong.push(format!(
+                "family name {name:?} must have 1 to {FAMILY_LEN_MAX} bytes, none of them ':', '/' or a control character, and \
+                 no dot at the front"
+            ));
         }
         if family.versions_max == 0 || family.versions_min > family.versions_max {
             wrong.push(format!(

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZero;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -199,7 +200,7 @@ fn flush_loop(shared: &Shared) {
         shared.count_indexes();
         upkeep.failing.lock().retry(shared.env.clock.monotonic());
         while let Some((table, region)) = shared.next_flush() {
-            if let Err(error) = shared.flush_region(table, region) {
+            if let Err(error) = caught("flush", || shared.flush_region(table, region).map(drop)) {
                 shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
                 // The others are flushed meanwhile.
                 let retry_at = shared.env.clock.monotonic() + Duration::from_millis(RETRY_MS);
@@ -231,7 +232,7 @@ fn compaction_loop(shared: &Shared) {
             let asked = std::mem::replace(&mut known, state.compactions_wanted) != state.compactions_wanted;
             upkeep.compacting.take_look_again(shared.env.clock.monotonic()) || asked
         };
-        if shared.tend_files(wanted).is_err() {
+        if caught("compaction", || shared.tend_files(wanted)).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
             if upkeep.pause(RETRY_MS) {
                 return;
@@ -239,6 +240,15 @@ fn compaction_loop(shared: &Shared) {
             upkeep.want_compaction();
         }
     }
+}
+
+/// A panic as an error: one that came once need not come again, and without these threads no write would pass.
+fn caught(what: &'static str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::Panicked { what, message })
+    })
 }
 
 /// Tends the log until it fails, which it says to every writer from then on.

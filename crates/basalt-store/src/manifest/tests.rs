@@ -64,6 +64,7 @@ fn file(id: u64, first: &'static str, last: &'static str) -> FileMeta {
         timestamp_max: 0,
         seq_min: Seq(0),
         seq_max: Seq(0),
+        own_ttl: None,
         seq_override: None,
         created_ms: 0,
         dir: None,

@@ -160,6 +160,7 @@ pub(crate) fn encoded_file(env: &Env, id: u64, cells: &[Cell], encoding: Encodin
         timestamp_max: written.timestamp_max,
         seq_min: seqs().min().unwrap_or_default(),
         seq_max: seqs().max().unwrap_or_default(),
+        own_ttl: None,
         seq_override: None,
         created_ms: 0,
         dir: None,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of upkeep beside threads of writers and readers, on a real file system, with little memory.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use basalt_model::{FamilyDescriptor, Put, TableDescriptor, TableId, TableName, WriteBatch};
+use basalt_store::env::sim::{Fault, FaultPlan, SimStorage};
 use basalt_store::{Database, Durability, Env, OpenOptions, RunningStats};
 
 use crate::support::*;
@@ -149,6 +150,47 @@ fn a_few_rows_that_are_written_all_the_time_stay_a_few_kilobytes() {
     assert!(written > 1_000 && stats.cells == 10, "{written} cells written, {} kept", stats.cells);
     assert!(stats.size_bytes < 8_000 && metrics.wal_bytes < 8_000, "{stats:?}, {metrics:?}");
     assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 10);
+}
+
+#[test]
+fn cells_past_a_ttl_of_their_own_leave_a_lone_file_by_themselves() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path(), options(64 << 20)).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    let by_name = db.open_table(&TableName::in_default("T")).unwrap();
+    for row in 0..20 {
+        let put = Put::new(format!("row{row}")).add("f", "x", "v");
+        by_name.put(if row < 10 { put.ttl_ms(300) } else { put }).unwrap();
+    }
+    db.flush(None).unwrap();
+    let clock = Env::local().clock;
+    let deadline = clock.monotonic() + Duration::from_secs(60);
+    while db.stats(table).unwrap().cells != 10 {
+        assert!(clock.monotonic() < deadline, "{:?}, {:?}", db.stats(table), db.metrics());
+        clock.sleep(Duration::from_millis(10));
+    }
+    assert_eq!(db.metrics().compactions, 1);
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 10);
+}
+
+#[test]
+fn a_flush_that_panics_is_tried_again() {
+    let storage = SimStorage::new(1);
+    let env = Env { storage: Arc::new(storage.clone()), ..Env::local() };
+    let options = OpenOptions { env, flush_interval_ms: 1, ..options(4 << 20) };
+    let db = Database::open(std::path::Path::new("/db"), options).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    let clock = Env::local().clock;
+    let deadline = clock.monotonic() + Duration::from_secs(60);
+    let before = storage.injected();
+    storage.set_faults(Some(FaultPlan { at: 8, calls: 1, fault: Fault::Panic }));
+    db.write(one(table, "row", &[("f:x", "1")]), Durability::Skip).unwrap();
+    while db.metrics().flushes == 0 || db.metrics().unflushed_bytes > 0 {
+        assert!(clock.monotonic() < deadline, "{:?}", db.metrics());
+        clock.sleep(Duration::from_millis(10));
+    }
+    assert!(storage.injected() > before && db.metrics().upkeep_failures > 0, "{:?}", db.metrics());
+    assert_eq!(rows(&db.snapshot(), table).unwrap().len(), 1);
 }
 
 #[test]

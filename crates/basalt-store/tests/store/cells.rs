@@ -353,6 +353,28 @@ fn scans_and_gets_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn names_that_nobody_could_write_down_are_refused() {
+    let db = open(&SimStorage::new(1)).unwrap();
+    let refused = |namespace: &str, name: &str, family: &str| {
+        let table =
+            TableDescriptor::new(TableName::new(namespace, name)).family(FamilyDescriptor::new(family));
+        db.create_table(table).unwrap_err().to_string()
+    };
+    let limits = "must have 1 to 255 bytes, none of them ':' or a control character";
+    assert_eq!(refused("", "t", "f"), format!("table .t: namespace \"\" {limits}"));
+    assert_eq!(refused("a:b", "t", "f"), format!("table a:b.t: namespace \"a:b\" {limits}"));
+    assert_eq!(refused("default", "t\n", "f"), format!("table t\n: table name \"t\\n\" {limits}"));
+    let long = "x".repeat(256);
+    assert_eq!(refused("default", &long, "f"), format!("table {long}: table name \"{long}\" {limits}"));
+    let limits =
+        "must have 1 to 127 bytes, none of them ':', '/' or a control character, and no dot at the front";
+    for family in ["", "a:b", "a/b", ".f", "f\0"] {
+        assert_eq!(refused("default", "t", family), format!("table t: family name {family:?} {limits}"));
+    }
+    assert!(db.tables().is_empty());
+}
+
+#[test]
 fn namespaces_are_created_once_and_dropped_empty() {
     let storage = SimStorage::new(1);
     let db = open(&storage).unwrap();

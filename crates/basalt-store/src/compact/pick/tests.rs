@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cases live in `testdata/pick/*.txt`: what they are about behind `#`, files one a line
-//! (`id first-last size seq-seq [deletes=percent] [newest=timestamp] [created=ms] [ingest=seq]`), options behind `set`, and below `----`
+//! (`id first-last size seq-seq [deletes=percent] [newest=timestamp] [created=ms] [ingest=seq] [own=cells@last]`), options behind `set`, and below `----`
 //! what is picked. `UPDATE_TESTDATA=1 cargo test -p basalt-store pick` writes what is picked now.
 #![allow(clippy::disallowed_methods, reason = "the cases lie beside this file, outside of any database")]
 
@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use basalt_model::Seq;
 
 use super::*;
+use crate::OwnTtl;
 
 #[test]
 fn testdata_pick() {
@@ -57,6 +58,7 @@ fn set(options: &mut PickOptions, setting: &str) {
     match name {
         "depth_max" => options.depth_max = value.parse().expect("a number"),
         "expired_below" => options.expired_below = value.parse().expect("a number"),
+        "now_ms" => options.now_ms = value.parse().expect("a number"),
         "ttl_ms" => options.ttl_ms = value.parse().expect("a number"),
         "ingested_bytes_max" => options.ingested_bytes_max = value.parse().expect("a number"),
         "markers_leave" => options.markers_leave = value.parse().expect("true or false"),
@@ -73,11 +75,17 @@ fn file(line: &str) -> FileMeta {
     let (seq_min, seq_max) = word().split_once('-').expect("seq-seq");
     let seq = |text: &str| Seq(text.parse().expect("a sequence number"));
     let (mut deletes, mut timestamp_max, mut created_ms, mut seq_override) = (0, 1_000, 0, None);
+    let mut own_ttl = None;
     for word in words {
         match word.split_once('=').expect("name=value") {
             ("deletes", percent) => deletes = percent.parse().expect("a number"),
             ("ingest", number) => seq_override = Some(seq(number)),
             ("created", moment) => created_ms = moment.parse().expect("a moment"),
+            ("own", text) => {
+                let (cells, last_ms) = text.split_once('@').expect("cells@last");
+                let (cells, last_ms) = (cells.parse().expect("a number"), last_ms.parse().expect("a moment"));
+                own_ttl = Some(OwnTtl { cells, last_ms });
+            }
             ("newest", timestamp) => timestamp_max = timestamp.parse().expect("a timestamp"),
             other => panic!("unknown property {other:?}"),
         }
@@ -95,6 +103,7 @@ fn file(line: &str) -> FileMeta {
         timestamp_max,
         seq_min: seq(seq_min),
         seq_max: seq(seq_max),
+        own_ttl,
         seq_override,
         created_ms,
         dir: None,
