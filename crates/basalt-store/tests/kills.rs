@@ -40,6 +40,8 @@ const HOT: u64 = 10;
 const SKIPPED_SLOTS: u64 = 300;
 const SKIPPED_ROWS: u64 = 3;
 const FLUSH_EVERY: u64 = 40;
+/// Changes of a writer whom nobody kills.
+const LIFE_MAX: u64 = 1_000_000;
 
 const CHILD_TEST: &str = "the_writers_that_are_killed";
 const CHILD_DIR: &str = "BASALT_KILLS_DIR";
@@ -178,9 +180,16 @@ fn the_writers_that_are_killed() {
     begins.iter().enumerate().for_each(|(writer, last)| say("from", writer, *last));
     std::thread::scope(|scope| {
         for (at, last) in begins.into_iter().enumerate() {
-            scope.spawn(move || (last + 1..).for_each(|number| write(db, at, number)));
+            scope.spawn(move || (last + 1..=last + LIFE_MAX).for_each(|number| write(db, at, number)));
         }
-        scope.spawn(|| (setting(CHILD_SEED, 0)..).for_each(|chance| tidy(db, mixed(chance))));
+        scope.spawn(|| {
+            let seed = setting(CHILD_SEED, 0);
+            for number in 0..LIFE_MAX {
+                tidy(db, mixed(seed.wrapping_add(number)));
+                // Without a parent who listens this is the end.
+                say("tidied", 0, number);
+            }
+        });
     });
 }
 
@@ -279,6 +288,7 @@ impl Run {
                     self.changes += 1;
                 }
                 "flushed" => self.flushed = number,
+                "tidied" => {}
                 other => panic!("the writers say {other}"),
             }
         }
