@@ -100,6 +100,8 @@ struct Run {
     deleted_by: BTreeMap<u64, u64>,
     /// The last batch that happened, as of the last kill.
     last_happened: u64,
+    /// A large delete was sent in the last life, or was without an answer before it.
+    large_in_flight: bool,
     rows_acknowledged: u64,
     kills_before_first_answer: u64,
     kills: u64,
@@ -115,6 +117,7 @@ impl Run {
             batches: BTreeMap::new(),
             deleted_by: BTreeMap::new(),
             last_happened: 0,
+            large_in_flight: false,
             rows_acknowledged: 0,
             kills_before_first_answer: 0,
             kills: 0,
@@ -131,6 +134,7 @@ impl Run {
     /// One life of the loader: from start to SIGKILL.
     fn load_until_killed(&mut self) {
         let mut loader = Loader::start(&self.db);
+        self.large_in_flight = false;
         // One life in eight ends before there can be much of an answer: that kills recovery.
         let early = self.chance.below(8) == 0;
         let life =
@@ -174,6 +178,7 @@ impl Run {
         let k = self.sent;
         if k.is_multiple_of(50) && k > KEPT {
             let last = k - KEPT;
+            self.large_in_flight = true;
             for (batch, _) in self.batches.range(..=last) {
                 self.deleted_by.entry(*batch).or_insert(k);
             }
@@ -207,9 +212,15 @@ impl Run {
         let place =
             format!("after kill {cycle}, acknowledged up to {}, sent up to {}", self.acknowledged, self.sent);
         self.verify_hot_rows(found.remove(&0), &place);
+        // Of each statement that deletes: batches that are there, and that are not.
+        let mut deletes: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
         for (batch, &rows) in &self.batches {
             let deleted_by = self.deleted_by.get(batch).copied();
-            match found.remove(batch) {
+            let found = found.remove(batch);
+            if let Some(statement) = deleted_by {
+                deletes.entry(statement).or_default()[usize::from(found.is_none())] += 1;
+            }
+            match found {
                 Some(there) => {
                     assert_eq!(there, [rows, rows, rows, rows - 1], "batch {batch} is half there {place}");
                     assert!(
@@ -225,6 +236,9 @@ impl Run {
                 }
             }
         }
+        for (statement, [left, gone]) in deletes {
+            assert!(left == 0 || gone == 0, "delete {statement} left {left} batches and took {gone} {place}");
+        }
         assert!(found.is_empty(), "batches that nobody sent: {found:?} {place}");
         self.settle();
     }
@@ -235,6 +249,10 @@ impl Run {
         // next one who opens the database, who has no time for it here.
         let unfinished = "SELECT LOWER(TABLE_NAME) FROM SYSTEM.CATALOG WHERE INDEX_STATE <> 'a'";
         for index in self.output(unfinished).lines().skip(1) {
+            assert!(
+                self.large_in_flight,
+                "after kill {cycle}: {index} is unfinished and nothing outdated it"
+            );
             self.output(&format!("ALTER INDEX {index} ON crash REBUILD"));
         }
         for index in ["crash_total", "crash_payload"] {

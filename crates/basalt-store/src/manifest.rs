@@ -54,7 +54,7 @@ pub struct FileMeta {
     pub seq_min: Seq,
     /// Newest commit that a cell of the file may come from.
     pub seq_max: Seq,
-    /// Of the cells with a TTL of their own; `None` if there are none, or nobody counted them.
+    /// When cells with a TTL of their own end; `None` if there are none, or nobody counted them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_ttl: Option<OwnTtl>,
     /// Set for bulk-ingested files: every cell reads with this number whatever the file says.
@@ -70,13 +70,14 @@ pub struct FileMeta {
     pub part: Option<FilePart>,
 }
 
-/// What is known of the cells of a file that carry a TTL of their own.
+/// When the cells of a file end that carry a TTL of their own. Moments are milliseconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnTtl {
-    /// Their number.
-    pub cells: u64,
-    /// The last moment at which one of them is seen, milliseconds since the epoch.
-    pub last_ms: i64,
+    /// The last moment at which all of them are seen.
+    pub first_ms: i64,
+    /// By then half of all cells of the file have ended, but not long before; `None` if fewer ever do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_ms: Option<i64>,
 }
 
 /// One table.

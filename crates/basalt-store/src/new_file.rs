@@ -17,7 +17,7 @@ use crate::env::{Env, StorageFile, SyncKind};
 use crate::error::{Error, Result};
 use crate::ids::FileId;
 use crate::layout;
-use crate::manifest::{FileMeta, OwnTtl};
+use crate::manifest::FileMeta;
 use crate::options::OpenOptions;
 use crate::read::{BlockCache, WorkingMemory};
 use crate::tags;
@@ -74,7 +74,7 @@ pub(crate) struct NewFile {
     /// `None` once finished or failed.
     writer: Option<HFileWriter<Box<dyn StorageFile>>>,
     created_ms: i64,
-    own_ttl: Option<OwnTtl>,
+    own_ttls: tags::Ends,
     kept: bool,
     /// Taken until the file is written.
     memory: Option<WorkingMemory>,
@@ -230,7 +230,16 @@ impl FamilyTarget {
         let file = env.storage.create(&path).map_err(Error::io("create", &path))?;
         drop(creating);
         let memory = self.factory.cache.as_ref().map(|cache| cache.work_with(self.memory_bytes()));
-        let mut new = NewFile { env, id, path, writer: None, created_ms, own_ttl: None, kept: false, memory };
+        let mut new = NewFile {
+            env,
+            id,
+            path,
+            writer: None,
+            created_ms,
+            own_ttls: tags::Ends::new(created_ms),
+            kept: false,
+            memory,
+        };
         let mut writer = HFileWriter::new(file, options).map_err(|error| new.explain(error))?;
         writer.encode_in(Arc::new(EncodingThreads { env: new.env.clone(), most: self.encoders }));
         new.writer = Some(writer);
@@ -258,9 +267,8 @@ impl NewFile {
     /// Appends a cell that does not sort before the last one.
     #[inline]
     pub(crate) fn append(&mut self, cell: CellRef<'_>) -> Result<()> {
-        if let Some(last_ms) = tags::last_ms(&cell) {
-            let before = self.own_ttl.unwrap_or(OwnTtl { cells: 0, last_ms });
-            self.own_ttl = Some(OwnTtl { cells: before.cells + 1, last_ms: before.last_ms.max(last_ms) });
+        if !cell.tags.is_empty() {
+            self.own_ttls.add(&cell);
         }
         let writer = self.writer.as_mut().expect("a finished file is consumed");
         writer.append(cell).map_err(|error| self.explain(error))
@@ -298,7 +306,7 @@ impl NewFile {
             timestamp_max: summary.timestamp_max,
             seq_min,
             seq_max,
-            own_ttl: self.own_ttl,
+            own_ttl: self.own_ttls.of_file(summary.cells),
             seq_override: None,
             created_ms: self.created_ms,
             dir: None,

@@ -11,7 +11,11 @@
 //!
 //! A TTL of one second: `00 09 08 00 00 00 00 00 00 03 e8`.
 
+use std::collections::BTreeMap;
+
 use basalt_model::CellRef;
+
+use crate::manifest::OwnTtl;
 
 /// Type of the tag for a cell's own TTL.
 const TTL: u8 = 8;
@@ -38,6 +42,62 @@ pub(crate) fn last_ms(cell: &CellRef<'_>) -> Option<i64> {
         _ => None,
     });
     ttl_ms.map(|ttl_ms| cell.timestamp.saturating_add(ttl_ms))
+}
+
+/// Learns when the cells of a file end that carry a TTL of their own, to an eighth of the time that they have left.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// The moment at which the file is begun, milliseconds since the epoch.
+    from_ms: i64,
+    first_ms: i64,
+    /// Cells by the time that they have left, see [`Ends::place`].
+    counts: BTreeMap<u16, u64>,
+}
+
+impl Ends {
+    pub(crate) fn new(from_ms: i64) -> Self {
+        Self { from_ms, first_ms: i64::MAX, counts: BTreeMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, cell: &CellRef<'_>) {
+        if let Some(last_ms) = last_ms(cell) {
+            self.first_ms = self.first_ms.min(last_ms);
+            let left_ms = last_ms.saturating_sub(self.from_ms).max(0).unsigned_abs();
+            *self.counts.entry(Self::place(left_ms)).or_default() += 1;
+        }
+    }
+
+    /// What is known of a file of so many cells.
+    pub(crate) fn of_file(&self, cells: u64) -> Option<OwnTtl> {
+        let mut ended = 0;
+        let half = self.counts.iter().find(|(_, count)| {
+            ended += *count;
+            ended * 2 >= cells
+        });
+        let moment = |place: &u16| self.from_ms.saturating_add_unsigned(Self::most(*place));
+        let own = OwnTtl { first_ms: self.first_ms, half_ms: half.map(|(place, _)| moment(place)) };
+        (!self.counts.is_empty()).then_some(own)
+    }
+
+    /// Eight places for each power of two, in ascending order: the exponent and the three bits below the highest one.
+    fn place(left_ms: u64) -> u16 {
+        let high = left_ms.max(8).ilog2() as u16;
+        match left_ms {
+            0..8 => left_ms as u16,
+            _ => (high - 2) * 8 + ((left_ms >> (high - 3)) & 7) as u16,
+        }
+    }
+
+    /// The longest time of a place.
+    fn most(place: u16) -> u64 {
+        match place {
+            0..8 => place.into(),
+            _ => {
+                let shift = place / 8 - 1;
+                (u64::from(place % 8 + 8) << shift) + ((1 << shift) - 1)
+            }
+        }
+    }
 }
 
 /// True if there is a TTL among these tags.

@@ -13,7 +13,7 @@
 //!    then. What is larger than `ingested_bytes_max` is left to the rule of depth.
 //! 4. **Aged.** A file of which half of the time from its first cell to its last has passed its TTL since it was written is rewritten alone: as long as
 //!    cells come about evenly it is half as large then, and every byte of it is rewritten once more at most.
-//!    So is a file of which half the cells had a TTL of their own that has passed for the last of them.
+//!    So is a file of which half the cells are past a TTL of their own.
 //! 5. **Deletes.** A file of which half the cells are delete markers and that nothing overlaps is rewritten
 //!    alone; they leave.
 //! 6. **Small.** Neighbours in row order that are all much smaller than a file should be are merged when
@@ -146,7 +146,9 @@ pub fn major(files: &[FileMeta]) -> Option<Pick> {
 pub fn is_due(files: &[&FileMeta], written_before: i64, options: &PickOptions) -> bool {
     let old = files.iter().any(|file| file.created_ms <= written_before);
     let has_work = |file: &&FileMeta| {
-        file.deletes > 0 || file.timestamp_min < options.expired_below || outlived(file, options).is_some()
+        file.deletes > 0
+            || file.timestamp_min < options.expired_below
+            || file.own_ttl.is_some_and(|own| own.first_ms < options.now_ms)
     };
     old && (files.len() > 1 || files.iter().any(has_work))
 }
@@ -188,15 +190,8 @@ pub(crate) fn is_aging(file: &FileMeta, options: &PickOptions) -> bool {
     file.timestamp_max < options.expired_below || is_aged(file, options)
 }
 
-/// How many cells with a TTL of their own there are, if the last of them is past it.
-fn outlived(file: &FileMeta, options: &PickOptions) -> Option<u64> {
-    // What is past it when a file is written is left out.
-    let has_passed = |last_ms| file.created_ms <= last_ms && last_ms < options.now_ms;
-    file.own_ttl.filter(|own| has_passed(own.last_ms)).map(|own| own.cells)
-}
-
 fn is_aged(file: &FileMeta, options: &PickOptions) -> bool {
-    if outlived(file, options).is_some_and(|cells| cells * 2 >= file.cells) {
+    if file.own_ttl.and_then(|own| own.half_ms).is_some_and(|half_ms| half_ms < options.now_ms) {
         return true;
     }
     // What had expired before was left out when it was written.

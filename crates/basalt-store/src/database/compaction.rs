@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_model::table::KeepDeletedCells;
-use basalt_model::{FamilyDescriptor, IndexState, TableId, TableSchema};
+use basalt_model::{FamilyDescriptor, IndexState, TableDescriptor, TableId, TableSchema};
 
+use super::upkeep::caught;
 use super::{Database, Shared};
 use crate::compact::{self, CompactionSpec, Control, Courtesy, FILE_BYTES_MAX, Pick, PickOptions, Reason};
 use crate::error::{Error, Result};
@@ -106,28 +107,22 @@ impl Shared {
 
     /// What is due by the clock: files past their TTL or half past it, and families whose major-compaction period is over.
     pub(super) fn due_by_clock(&self) -> Vec<Due> {
-        let now_ms = self.env.now_ms();
+        let (now_ms, version) = (self.env.now_ms(), self.version());
         let mut due = Vec::new();
-        for (table, region) in self.region_ids(None).unwrap_or_default() {
-            let version = self.version();
-            let Ok(found) = version.table(table) else { continue };
-            let Ok(files) = found.region(region).map(|region| &region.files) else { continue };
-            let timed = |family: &&FamilyDescriptor| {
-                let mut files = files.get(&family.name).into_iter().flatten();
-                family.ttl_secs.is_some()
-                    || family.major_compaction_ms.is_some()
-                    || files.any(|file| file.meta().own_ttl.is_some())
-            };
-            for family in found.descriptor.families.iter().filter(timed) {
-                let Some(place) = self.family_place(table, region, &family.name) else { continue };
-                let files: Vec<&FileMeta> = place.files().iter().map(|file| file.meta()).collect();
+        for table in version.tables.values().filter(|table| may_be_compacted(&table.descriptor)) {
+            for family in &table.descriptor.families {
                 let options = pick_options(&Rules::new(family, now_ms));
                 let period_ms = family.major_compaction_ms.and_then(|period| i64::try_from(period).ok());
-                let major = period_ms.is_some_and(|period_ms| {
-                    compact::is_due(&files, now_ms.saturating_sub(period_ms), &options)
-                });
-                if major || files.iter().any(|file| compact::is_aging(file, &options)) {
-                    due.push(Due { table, region, family: family.name.clone(), major });
+                for region in &table.regions {
+                    let Some(files) = region.files.get(&family.name) else { continue };
+                    let files: Vec<&FileMeta> = files.iter().map(|file| file.meta()).collect();
+                    let major = period_ms.is_some_and(|period_ms| {
+                        compact::is_due(&files, now_ms.saturating_sub(period_ms), &options)
+                    });
+                    if major || files.iter().any(|file| compact::is_aging(file, &options)) {
+                        let family = family.name.clone();
+                        due.push(Due { table: table.id, region: region.id, family, major });
+                    }
                 }
             }
         }
@@ -149,7 +144,7 @@ impl Shared {
         wish: Wish,
     ) -> Result<()> {
         let compacting = &self.upkeep.compacting;
-        match self.compact_claimed((table, region), family, major, wish) {
+        match caught("compaction", || self.compact_claimed((table, region), family, major, wish)) {
             Ok(is_claimed) => {
                 if is_claimed {
                     compacting.succeeded(region, family);
@@ -204,11 +199,7 @@ impl Shared {
     fn family_place(&self, table: TableId, region: RegionId, family: &str) -> Option<FamilyPlace> {
         let version = self.version();
         let table = version.table(table).ok()?;
-        // Markers must wait for the rows that they are for, see `crate::index`.
-        if table.descriptor.index.as_ref().is_some_and(|index| index.state == IndexState::Building) {
-            return None;
-        }
-        if !table.descriptor.compaction_enabled() {
+        if !may_be_compacted(&table.descriptor) {
             return None;
         }
         let region = table.regions.iter().find(|known| known.id == region)?;
@@ -328,6 +319,12 @@ impl Shared {
         self.release_files(manifest.current(), inputs);
         Ok(true)
     }
+}
+
+fn may_be_compacted(table: &TableDescriptor) -> bool {
+    // Markers must wait for the rows that they are for, see `crate::index`.
+    let is_building = table.index.as_ref().is_some_and(|index| index.state == IndexState::Building);
+    !is_building && table.compaction_enabled()
 }
 
 fn pick_options(rules: &Rules) -> PickOptions {

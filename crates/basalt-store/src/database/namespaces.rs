@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use basalt_model::table::DEFAULT_NAMESPACE;
 
 use super::Database;
+use super::tables::NAME_LEN_MAX;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 
@@ -78,9 +79,9 @@ impl Database {
 
 fn check_namespace(name: &str) -> Result<()> {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if name.is_empty() || !name.bytes().all(known) {
+    if !(1..=NAME_LEN_MAX).contains(&name.len()) || !name.bytes().all(known) {
         return Err(Error::Invalid(format!(
-            "namespace {name:?} must have one or more letters, digits and underscores"
+            "namespace {name:?} must have 1 to {NAME_LEN_MAX} letters, digits and underscores"
         )));
     }
     Ok(())

@@ -93,8 +93,9 @@ enum Merge {
 }
 
 impl Shared {
-    /// Splits the regions that have grown beyond what their table's MAX_FILESIZE allows, unless its SPLIT_ENABLED is false.
-    pub(super) fn split_large(&self) -> Result<()> {
+    /// The regions that have grown beyond what their table's MAX_FILESIZE allows, unless its SPLIT_ENABLED is false.
+    pub(super) fn too_large(&self) -> Vec<(TableId, RegionId)> {
+        let mut found = Vec::new();
         for table in self.version().tables.values() {
             let attribute = |name: &str| table.descriptor.attributes.get(name).map(|text| text.trim());
             let max =
@@ -107,15 +108,21 @@ impl Shared {
                 };
                 let size_bytes = region.files.values().map(bytes).max().unwrap_or(0);
                 let is_whole = region.all_files().all(|(_, file)| file.meta().part.is_none());
-                if size_bytes > max.unwrap_or(MAX_FILESIZE)
-                    && is_whole
-                    && let Ok(row) = self.split_row(table.id, region.id)
-                {
-                    self.split_region(table.id, region.id, &row)?;
+                if size_bytes > max.unwrap_or(MAX_FILESIZE) && is_whole {
+                    found.push((table.id, region.id));
                 }
             }
         }
-        Ok(())
+        found
+    }
+
+    /// Splits a region in the middle; one of which all rows are alike stays.
+    pub(super) fn split_in_halves(&self, table: TableId, region: RegionId) -> Result<()> {
+        match self.split_row(table, region) {
+            Ok(row) => self.split_region(table, region, &row).map(drop),
+            Err(Error::Invalid(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn split_row(&self, table: TableId, region: RegionId) -> Result<Bytes> {

@@ -23,7 +23,7 @@ use crate::version::TableVersion;
 /// Regions that a table can be created with, at most.
 const REGIONS_MAX: usize = 10_000;
 /// Bytes of a table's name or namespace, at most.
-const NAME_LEN_MAX: usize = 255;
+pub(super) const NAME_LEN_MAX: usize = 255;
 
 impl Database {
     /// Creates a table with one region.
@@ -128,11 +128,19 @@ impl Database {
     pub fn alter_table(&self, id: TableId, descriptor: TableDescriptor) -> Result<()> {
         let shared = self.shared();
         shared.check_writable()?;
-        check_descriptor(&descriptor)?;
-        check_attributes(&descriptor, &shared.version().table(id)?.descriptor.attributes)?;
-        shared.forget_cells_of_new_families(id, &descriptor)?;
-        let mut manifest = shared.manifest.lock();
-        let before = Arc::clone(shared.version().table(id)?);
+        let before = Arc::clone(&shared.version().table(id)?.descriptor);
+        all_right(&descriptor.name, &mistakes(&descriptor, Some(&before)))?;
+        check_attributes(&descriptor, &before.attributes)?;
+        drop(before);
+        let (mut manifest, before) = loop {
+            let forgotten = shared.forget_cells_of_new_families(id, &descriptor)?;
+            let manifest = shared.manifest.lock();
+            let before = Arc::clone(shared.version().table(id)?);
+            // Somebody else may have dropped one of them meanwhile, which makes it a new one.
+            if new_families(&before.descriptor, &descriptor).all(|family| forgotten.contains(family)) {
+                break (manifest, before);
+            }
+        };
         if shared.version().indexes_of(id).next().is_some() {
             check_base(&descriptor)?;
         }
@@ -243,18 +251,19 @@ impl Shared {
     }
 
     /// A new family may be an old one that was dropped: its cells that are still in memory and in the log must not
-    /// come back. A flush leaves behind what is of no family.
-    fn forget_cells_of_new_families(&self, id: TableId, descriptor: &TableDescriptor) -> Result<()> {
+    /// come back. A flush leaves behind what is of no family. Gives the new families.
+    fn forget_cells_of_new_families(
+        &self,
+        id: TableId,
+        descriptor: &TableDescriptor,
+    ) -> Result<BTreeSet<String>> {
         let version = self.version();
         let before = version.table(id)?;
-        let known = |name: &str| before.descriptor.families.iter().any(|family| family.name == name);
-        if descriptor.families.iter().all(|family| known(&family.name)) {
-            return Ok(());
-        }
-        for region in before.regions.iter().filter(|region| region.memtable_bytes() > 0) {
+        let new: BTreeSet<String> = new_families(&before.descriptor, descriptor).cloned().collect();
+        for region in before.regions.iter().filter(|region| !new.is_empty() && region.memtable_bytes() > 0) {
             self.flush_region(id, region.id)?;
         }
-        Ok(())
+        Ok(new)
     }
 
     fn alter_version(&self, before: &TableVersion, descriptor: TableDescriptor, kept: &BTreeSet<String>) {
@@ -293,11 +302,30 @@ pub(super) fn ranges_between(splits: &[Bytes]) -> Result<Vec<KeyRange>> {
     Ok(ranges)
 }
 
-/// All mistakes of a descriptor in one message.
+/// The names of families that a table gets.
+fn new_families<'a>(
+    before: &'a TableDescriptor,
+    descriptor: &'a TableDescriptor,
+) -> impl Iterator<Item = &'a String> {
+    let known = |name: &str| before.families.iter().any(|family| family.name == name);
+    descriptor.families.iter().map(|family| &family.name).filter(move |name| !known(name))
+}
+
+/// All mistakes of the descriptor of a new table in one message.
 pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
+    all_right(&descriptor.name, &mistakes(descriptor, None))
+}
+
+/// What is wrong with a descriptor, but for names that the table had `before`.
+fn mistakes(descriptor: &TableDescriptor, before: Option<&TableDescriptor>) -> Vec<String> {
     let mut wrong = Vec::new();
     let name = &descriptor.name;
-    for (kind, text) in [("namespace", &name.namespace), ("table name", &name.name)] {
+    let is_new = before.is_none_or(|before| before.name != *name);
+    let had =
+        |family: &str| before.is_some_and(|before| before.families.iter().any(|known| known.name == family));
+    for (kind, text) in
+        [("namespace", &name.namespace), ("table name", &name.name)].into_iter().filter(|_| is_new)
+    {
         if text.is_empty() || text.len() > NAME_LEN_MAX || text.contains(|c: char| c.is_control() || c == ':')
         {
             wrong.push(format!(
@@ -312,7 +340,7 @@ pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
         wrong.push("column families must be sorted by name and distinct".to_owned());
     }
     for family in &descriptor.families {
-        if !FamilyDescriptor::is_name(&family.name) {
+        if !FamilyDescriptor::is_name(&family.name) && !had(&family.name) {
             let name = &family.name;
             wrong.push(format!(
                 "family name {name:?} must have 1 to {FAMILY_LEN_MAX} bytes, none of them ':', '/' or a control character, and \
@@ -332,7 +360,7 @@ pub(super) fn check_descriptor(descriptor: &TableDescriptor) -> Result<()> {
             wrong.push(format!("family {:?} has a TTL of 0 seconds; expected at least 1", family.name));
         }
     }
-    all_right(name, &wrong)
+    wrong
 }
 
 /// Table attributes that somebody gives; what the table had `before` stays as it is.

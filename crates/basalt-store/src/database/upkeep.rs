@@ -36,8 +36,10 @@ use crate::version::RegionVersion;
 
 /// How often the clock is looked at.
 const TICK: Duration = Duration::from_millis(250);
-/// Pause after a failed flush or compaction.
+/// Pause after a failed flush or look at the files.
 const RETRY_MS: u64 = 1_000;
+/// Pause after a failed split, which flushes each time.
+const RETRY_SPLIT_MS: u64 = 60_000;
 /// Compactions at once, at least and at most.
 const COMPACTORS_MIN: usize = 2;
 const COMPACTORS_MAX: usize = 8;
@@ -65,6 +67,8 @@ pub(super) struct Upkeep {
     /// No compactions are begun that nobody asked for.
     compactions_off: AtomicBool,
     failing: Mutex<Failing>,
+    /// The same of splits.
+    failing_splits: Mutex<Failing>,
 }
 
 #[derive(Debug, Default)]
@@ -77,11 +81,19 @@ struct State {
     flush_error: Option<Error>,
 }
 
-/// Regions of which the last flush by the upkeep failed, and when it is tried again, on the monotonic clock.
+/// Regions of which the last flush or split by the upkeep failed, and when it is tried again, on the monotonic clock.
 #[derive(Debug, Default)]
 struct Failing(HashMap<RegionId, Duration>);
 
 impl Failing {
+    fn add(&mut self, region: RegionId, now: Duration, pause_ms: u64) {
+        self.0.insert(region, now + Duration::from_millis(pause_ms));
+    }
+
+    fn has(&self, region: RegionId) -> bool {
+        self.0.contains_key(&region)
+    }
+
     /// Forgets those that are to be tried again.
     fn retry(&mut self, now: Duration) {
         self.0.retain(|_, retry_at| *retry_at > now);
@@ -200,11 +212,10 @@ fn flush_loop(shared: &Shared) {
         shared.count_indexes();
         upkeep.failing.lock().retry(shared.env.clock.monotonic());
         while let Some((table, region)) = shared.next_flush() {
-            if let Err(error) = caught("flush", || shared.flush_region(table, region).map(drop)) {
+            if let Err(error) = caught("flush", || shared.flush_region(table, region)) {
                 shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
                 // The others are flushed meanwhile.
-                let retry_at = shared.env.clock.monotonic() + Duration::from_millis(RETRY_MS);
-                upkeep.failing.lock().0.insert(region, retry_at);
+                upkeep.failing.lock().add(region, shared.env.clock.monotonic(), RETRY_MS);
                 let mut state = upkeep.state.lock();
                 state.flush_error = Some(error);
                 upkeep.flushed.notify_all();
@@ -232,7 +243,7 @@ fn compaction_loop(shared: &Shared) {
             let asked = std::mem::replace(&mut known, state.compactions_wanted) != state.compactions_wanted;
             upkeep.compacting.take_look_again(shared.env.clock.monotonic()) || asked
         };
-        if caught("compaction", || shared.tend_files(wanted)).is_err() {
+        if caught("look at the files", || shared.tend_files(wanted)).is_err() {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
             if upkeep.pause(RETRY_MS) {
                 return;
@@ -243,7 +254,7 @@ fn compaction_loop(shared: &Shared) {
 }
 
 /// A panic as an error: one that came once need not come again, and without these threads no write would pass.
-fn caught(what: &'static str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+pub(super) fn caught<T>(what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -254,8 +265,12 @@ fn caught(what: &'static str, work: impl FnOnce() -> Result<()>) -> Result<()> {
 /// Tends the log until it fails, which it says to every writer from then on.
 fn log_loop(shared: &Shared) {
     while !shared.upkeep.pause(shared.options.async_sync_ms) {
-        if shared.commit.tend_log().is_err() {
+        let tended = caught("sync of the log", || shared.commit.tend_log());
+        if let Err(error) = tended {
             shared.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
+            if matches!(error, Error::Panicked { .. }) {
+                shared.commit.log().give_up();
+            }
             if shared.commit.log().check().is_err() {
                 return;
             }
@@ -285,11 +300,31 @@ impl Shared {
         let looking = if wanted { Some(self.upkeep.looking.lock()) } else { self.upkeep.looking.try_lock() };
         let Some(looking) = looking else { return Ok(()) };
         if wanted {
-            self.split_large()?;
+            self.split_all_large()?;
         }
         let due = if self.upkeep.compacts() { self.due_by_clock() } else { Vec::new() };
         drop(looking);
         due.into_iter().try_for_each(|due| self.compact_due(&due))
+    }
+
+    /// Splits the regions that are too large. One that cannot be split keeps no other from it, and nothing else either.
+    fn split_all_large(&self) -> Result<()> {
+        self.upkeep.failing_splits.lock().retry(self.env.clock.monotonic());
+        for (table, region) in self.too_large() {
+            if self.upkeep.failing_splits.lock().has(region) {
+                continue;
+            }
+            match caught("split", || self.split_in_halves(table, region)) {
+                Err(Error::Closed) => return Err(Error::Closed),
+                Err(_) => {
+                    self.metrics.upkeep_failures.fetch_add(1, Ordering::Relaxed);
+                    let now = self.env.clock.monotonic();
+                    self.upkeep.failing_splits.lock().add(region, now, RETRY_SPLIT_MS);
+                }
+                Ok(()) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Tells the cache what indexes and filters take of its memory.
@@ -334,7 +369,7 @@ impl Shared {
         let fill = due.then(|| used as f64 / limit as f64);
         if used >= limit {
             self.metrics.stalled_writes.fetch_add(1, Ordering::Relaxed);
-            self.stall(limit)?;
+            self.stall()?;
         } else if let Some(pause) = self.upkeep.pace.pause(fill, &*self.env.clock) {
             self.metrics.slowed_writes.fetch_add(1, Ordering::Relaxed);
             self.env.clock.sleep(pause);
@@ -352,11 +387,12 @@ impl Shared {
         Ok(())
     }
 
-    fn stall(&self, limit_bytes: u64) -> Result<()> {
+    fn stall(&self) -> Result<()> {
         let deadline = self.env.clock.monotonic() + Duration::from_millis(self.options.stall_ms_max);
         let mut state = self.upkeep.state.lock();
         loop {
-            let unflushed_bytes = self.commit.unflushed_bytes();
+            // The limit rises, too, when a snapshot goes that read what was flushed.
+            let (unflushed_bytes, limit_bytes) = (self.commit.unflushed_bytes(), self.unflushed_limit());
             if unflushed_bytes < limit_bytes {
                 return Ok(());
             }
@@ -370,7 +406,7 @@ impl Shared {
                     .clone()
                     .unwrap_or(Error::Overloaded { unflushed_bytes, limit_bytes }));
             }
-            self.upkeep.flushed.wait_for(&mut state, left);
+            self.upkeep.flushed.wait_for(&mut state, left.min(TICK));
         }
     }
 
@@ -380,9 +416,8 @@ impl Shared {
         let (version, now_ms) = (self.version(), self.env.now_ms());
         let failing = self.upkeep.failing.lock();
         let regions = || {
-            let flushable = |region: &&Arc<RegionVersion>| {
-                region.memtable_bytes() > 0 && !failing.0.contains_key(&region.id)
-            };
+            let flushable =
+                |region: &&Arc<RegionVersion>| region.memtable_bytes() > 0 && !failing.has(region.id);
             version.regions().filter(flushable)
         };
         let full = |region: &&Arc<RegionVersion>| {

@@ -18,7 +18,7 @@ use basalt_model::KeyRange;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{FileMeta, OwnTtl, range_json};
+use super::{FileMeta, range_json};
 
 /// Which rows of a file count, and what the whole file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,6 @@ impl FileMeta {
             cells: share(whole.cells),
             rows: share(whole.rows),
             deletes: share(whole.deletes),
-            own_ttl: whole.own_ttl.map(|own| OwnTtl { cells: share(own.cells), ..own }),
             raw_bytes: share(whole.raw_bytes),
             first_row: first,
             last_row: last,

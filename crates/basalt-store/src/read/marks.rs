@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Delete markers of one row that a reader has met, and what they hide; when the puts of a column came and went.
 
+use std::collections::BTreeSet;
+
 /// Delete markers as (timestamp, sequence number); the latter is the maximum where it must not matter.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     /// Hide everything up to and including their timestamp.
     ranges: Vec<(i64, u64)>,
-    /// Hide exactly their timestamp.
-    points: Vec<(i64, u64)>,
+    /// Hide exactly their timestamp. A column may have as many as it has versions.
+    points: BTreeSet<(i64, u64)>,
 }
 
 impl Marks {
     /// True if a marker hides a cell with this timestamp and number.
     pub(super) fn hide(&self, timestamp: i64, seq: u64) -> bool {
-        self.hide_range(timestamp, seq) || self.points.iter().any(|&(at, by)| timestamp == at && seq <= by)
+        self.hide_range(timestamp, seq) || self.first_point(timestamp, seq).is_some()
     }
 
     /// True if a marker hides the cell together with everything older.
@@ -23,12 +25,11 @@ impl Marks {
 
     /// The number of the first marker of exactly this timestamp that hides a cell with this number.
     fn first_point(&self, timestamp: i64, seq: u64) -> Option<u64> {
-        let hiding = |&&(at, by): &&(i64, u64)| timestamp == at && seq <= by;
-        self.points.iter().filter(hiding).map(|&(_, by)| by).min()
+        self.points.range((timestamp, seq)..=(timestamp, u64::MAX)).next().map(|&(_, by)| by)
     }
 
     pub(super) fn add_point(&mut self, timestamp: i64, seq: u64) {
-        self.points.push((timestamp, seq));
+        self.points.insert((timestamp, seq));
     }
 
     pub(super) fn add_range(&mut self, timestamp: i64, seq: u64) {

@@ -383,7 +383,7 @@ fn namespaces_are_created_once_and_dropped_empty() {
     assert_eq!(text(db.create_namespace("shop")), "namespace \"shop\" exists already");
     assert_eq!(
         text(db.create_namespace("a b")),
-        "namespace \"a b\" must have one or more letters, digits and underscores"
+        "namespace \"a b\" must have 1 to 255 letters, digits and underscores"
     );
     assert_eq!(text(db.drop_namespace("nope")), "there is no namespace \"nope\"");
     let table = TableDescriptor::new(TableName::new("shop", "t")).family(FamilyDescriptor::new("f"));

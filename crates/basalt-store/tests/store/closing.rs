@@ -137,7 +137,7 @@ fn family_dir(root: &Path, table: &str) -> PathBuf {
 #[test]
 fn a_region_that_cannot_be_flushed_keeps_no_other_from_it() {
     let dir = tempfile::tempdir().unwrap();
-    let options = OpenOptions { memory_bytes: 4 << 20, stall_ms_max: 3_000, ..OpenOptions::create() };
+    let options = OpenOptions { memory_bytes: 4 << 20, stall_ms_max: 30_000, ..OpenOptions::create() };
     let db = Database::open(dir.path(), options.clone()).unwrap();
     let stuck = db.create_table(descriptor("A", &["f"])).unwrap();
     let free = db.create_table(descriptor("B", &["f"])).unwrap();

@@ -5,6 +5,8 @@
 //! batch is there in part; the error is an error of storage; and the database works again, at once if the
 //! log has not failed, after reopening otherwise.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use basalt_model::{TableId, WriteBatch};
 use basalt_store::env::sim::{Fault, FaultPlan, SimStorage};
 use basalt_store::{Database, Durability, Error, OpenOptions, Result};
@@ -209,6 +211,42 @@ fn a_panic_while_one_writer_writes_for_all_answers_all() {
         check(&open_small(&storage.power_loss()).unwrap(), tables, &outcome, "after reopening");
     }
     assert!(injected > 0 && failed > 0, "{injected} panics, {failed} writes answered with an error");
+}
+
+#[test]
+fn a_compaction_that_panics_at_any_call_is_an_error_and_changes_no_answer() {
+    let (mut injected, mut failed) = (0, 0);
+    for at in 1.. {
+        let (storage, tables) = prepared(at);
+        let db = open_small(&storage).unwrap();
+        for number in 1..4 {
+            db.write(batch(tables, number), Durability::Sync).unwrap();
+            db.flush(None).unwrap();
+        }
+        let outcome = Outcome { acknowledged: vec![1, 2, 3], errors: Vec::new() };
+        let before = storage.injected();
+        storage.set_faults(Some(FaultPlan { at, calls: 1, fault: Fault::Panic }));
+        // A file that nobody needs any more may be removed by its last reader, behind the compaction.
+        let answer = catch_unwind(AssertUnwindSafe(|| db.compact(Some(tables[0]), true))).unwrap_or(Ok(()));
+        storage.set_faults(None);
+        if storage.injected() == before {
+            answer.unwrap();
+            break;
+        }
+        injected += 1;
+        if let Err(error) = answer {
+            failed += 1;
+            assert!(matches!(error, Error::Panicked { .. }), "call {at}: {error}");
+        }
+        check(&db, tables, &outcome, &format!("after a panic at call {at}"));
+        check(&open_small(&storage.fork(at).power_loss()).unwrap(), tables, &outcome, "after reopening");
+        db.compact(None, true).unwrap_or_else(|error| panic!("after a panic at call {at}: {error}"));
+        check(&db, tables, &outcome, "after another compaction");
+        drop(db);
+        check(&open_small(&storage).unwrap(), tables, &outcome, "after closing");
+    }
+    report(format_args!("{injected} panics in a compaction, {failed} of them answered with an error"));
+    assert!(failed > 3, "{injected} panics, {failed} compactions answered with an error");
 }
 
 #[test]

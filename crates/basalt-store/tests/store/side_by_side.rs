@@ -80,6 +80,46 @@ fn a_family_that_cannot_be_compacted_keeps_no_other_from_it() {
     report(format_args!("2 files damaged, {} compactions failed", db.metrics().upkeep_failures));
 }
 
+#[test]
+fn a_region_that_cannot_be_split_keeps_no_ttl_and_no_other_split_from_taking_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Database::open(dir.path(), options()).unwrap();
+    let [damaged, other] = ["A", "B"].map(|name| {
+        let mut descriptor = descriptor(name, &["f"]);
+        descriptor.families =
+            vec![FamilyDescriptor { block_bytes: 1_024, ..FamilyDescriptor::of_hbase("f") }];
+        descriptor.attributes.insert("SPLIT_ENABLED".to_owned(), "false".to_owned());
+        descriptor.attributes.insert("MAX_FILESIZE".to_owned(), "20000".to_owned());
+        let table = db.create_table(descriptor).unwrap();
+        let mut batch = WriteBatch::new();
+        (0..2_000).for_each(|row| put(&mut batch, table, &format!("row{row:04}"), &[("f:x", "some bytes")]));
+        db.write(batch, Durability::Sync).unwrap();
+        db.flush(Some(table)).unwrap();
+        table
+    });
+    let path = file_of(&dir.path().join("data"), "/A/").expect("the table has a file");
+    let mut bytes = fs::read(&path).unwrap();
+    let data = bytes.len() / 2;
+    bytes[..data].iter_mut().skip(100).step_by(500).for_each(|byte| *byte ^= 1);
+    fs::write(&path, bytes).unwrap();
+    let mut brief = descriptor("C", &["f"]);
+    brief.families[0].ttl_secs = Some(1);
+    let brief = db.create_table(brief).unwrap();
+    for table in [damaged, other] {
+        let mut descriptor = (*db.table_by_id(table).unwrap()).clone();
+        descriptor.attributes.insert("SPLIT_ENABLED".to_owned(), "true".to_owned());
+        db.alter_table(table, descriptor).unwrap();
+    }
+    let mut batch = WriteBatch::new();
+    put(&mut batch, brief, "row", &[("f:x", "1")]);
+    db.write(batch, Durability::Sync).unwrap();
+    db.flush(Some(brief)).unwrap();
+    until("what is past its TTL is gone", || db.stats(brief).unwrap().cells == 0);
+    until("B is split", || db.regions(other).unwrap().len() > 1);
+    assert!((1..=3).contains(&db.metrics().upkeep_failures), "{:?}", db.metrics());
+    assert_eq!(db.regions(damaged).unwrap().len(), 1);
+}
+
 /// A store file below a directory whose path has `part`.
 fn file_of(directory: &Path, part: &str) -> Option<PathBuf> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).find_map(|path| match path.is_dir() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cases live in `testdata/pick/*.txt`: what they are about behind `#`, files one a line
-//! (`id first-last size seq-seq [deletes=percent] [newest=timestamp] [created=ms] [ingest=seq] [own=cells@last]`), options behind `set`, and below `----`
+//! (`id first-last size seq-seq [deletes=percent] [newest=timestamp] [created=ms] [ingest=seq] [own=first/half]`), options behind `set`, and below `----`
 //! what is picked. `UPDATE_TESTDATA=1 cargo test -p basalt-store pick` writes what is picked now.
 #![allow(clippy::disallowed_methods, reason = "the cases lie beside this file, outside of any database")]
 
@@ -82,9 +82,9 @@ fn file(line: &str) -> FileMeta {
             ("ingest", number) => seq_override = Some(seq(number)),
             ("created", moment) => created_ms = moment.parse().expect("a moment"),
             ("own", text) => {
-                let (cells, last_ms) = text.split_once('@').expect("cells@last");
-                let (cells, last_ms) = (cells.parse().expect("a number"), last_ms.parse().expect("a moment"));
-                own_ttl = Some(OwnTtl { cells, last_ms });
+                let (first, half) = text.split_once('/').expect("first/half");
+                own_ttl =
+                    Some(OwnTtl { first_ms: first.parse().expect("a moment"), half_ms: half.parse().ok() });
             }
             ("newest", timestamp) => timestamp_max = timestamp.parse().expect("a timestamp"),
             other => panic!("unknown property {other:?}"),
