@@ -99,7 +99,9 @@ impl<'a> ColumnText<'a> {
 
     /// True if the value is NULL.
     pub fn is_null(&self, row: usize) -> bool {
-        self.values.array().is_null(row)
+        let array = self.values.array();
+        // An array of type NULL keeps no list of what is null.
+        array.is_null(row) || *array.data_type() == DataType::Null
     }
 
     /// Appends the text of a value that is not NULL.

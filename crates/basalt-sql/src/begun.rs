@@ -22,4 +22,6 @@ pub struct Waiting {
     pub(crate) tokens: TokenMap,
     pub(crate) hints: Hints,
     pub(crate) ticket: Ticket,
+    /// See [`crate::deep`].
+    pub(crate) is_long: bool,
 }

@@ -31,6 +31,7 @@ mod parameters;
 mod prefix;
 mod refused;
 mod rows;
+mod size;
 mod statement;
 mod tokens;
 mod types;
@@ -65,6 +66,7 @@ use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_IDENTIFIER};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
+use crate::deep::{self, is_long};
 use crate::error::SqlError;
 use crate::explain::Form;
 use cursor::Cursor;
@@ -144,7 +146,11 @@ impl Dialect for PhoenixDialect {
 
 /// Reads one statement; a `;` behind it is allowed.
 pub(crate) fn parse(sql: &str) -> Result<Parsed, SqlError> {
-    let mut tokens = tokens::tokenize(sql)?;
+    deep::run(is_long(sql), || parse_tokens(sql, tokens::tokenize(sql)?))
+}
+
+fn parse_tokens(sql: &str, mut tokens: Vec<TokenWithSpan>) -> Result<Parsed, SqlError> {
+    size::check(&tokens)?;
     let hints = tokens::hints(&tokens);
     let map = TokenMap::new(&tokens);
     let has_parameters = parameters::number(&mut tokens);
@@ -161,7 +167,9 @@ pub(crate) fn sql_type(text: &str) -> Option<SqlType> {
 
 /// Reads a condition that was put together from parts of a statement.
 pub(crate) fn parse_condition(text: &str) -> Result<Expr, SqlError> {
-    let mut parser = parser_of(dynamic::collapse(tokens::tokenize(text)?));
+    let tokens = tokens::tokenize(text)?;
+    size::check(&tokens)?;
+    let mut parser = parser_of(dynamic::collapse(tokens));
     parse_expr(&mut parser).map_err(|error| SqlError::from_parser(error, text))
 }
 

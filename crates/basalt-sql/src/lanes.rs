@@ -21,6 +21,8 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::deep::THREAD_STACK_BYTES;
+
 /// Lanes at most.
 const LANES_MAX: usize = 8;
 /// Batches of a plan's result that wait for whoever reads it.
@@ -101,6 +103,7 @@ impl Lane {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
             .thread_name("basalt-lane")
+            .thread_stack_size(THREAD_STACK_BYTES)
             .enable_time()
             .build()?;
         Ok(Arc::new(Self { runtime: Some(runtime), plans: AtomicUsize::new(0) }))

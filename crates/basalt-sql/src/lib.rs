@@ -19,6 +19,7 @@ mod coerce;
 mod constant;
 mod copy;
 mod cursor;
+mod deep;
 mod definition;
 mod delete;
 mod dialect;

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Datelike, NaiveDateTime};
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value as Literal};
 
+use crate::deep;
 use crate::dialect::{self, Parsed};
 use crate::error::{SqlError, code};
 
@@ -137,6 +138,11 @@ impl Prepared {
     /// How many values the statement takes.
     pub fn parameters(&self) -> usize {
         self.parsed.parameters
+    }
+
+    /// See [`deep`].
+    pub(crate) fn is_long(&self) -> bool {
+        deep::is_long(&self.parsed.text)
     }
 
     /// The statement with these values.

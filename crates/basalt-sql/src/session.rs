@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::begun::{Begun, Waiting};
 use crate::catalog;
 use crate::cursor::{Cursors, Declared};
+use crate::deep;
 use crate::definition;
 use crate::dialect::{
     self, CreateSequence, CursorAction, CursorStatement, Name, Parsed, Statement, TokenMap,
@@ -112,18 +113,21 @@ impl Session {
     /// on.
     pub fn begin(&self, sql: &str) -> Result<Begun, SqlError> {
         caught(|| {
-            let parsed = dialect::parse(sql)?;
-            if parsed.parameters > 0 {
-                return Err(dialect::unbound(1));
-            }
-            self.begin_parsed(parsed)
+            deep::run(deep::is_long(sql), || {
+                let parsed = dialect::parse(sql)?;
+                if parsed.parameters > 0 {
+                    return Err(dialect::unbound(1));
+                }
+                self.begin_parsed(parsed)
+            })
         })
     }
 
     /// Runs a statement that was begun and waits, as [`Session::execute`] does.
     pub async fn go_on(&self, waiting: Waiting) -> Result<Outcome, SqlError> {
-        let Waiting { statement, tokens, hints, ticket } = waiting;
-        let running = self.in_time(self.run(statement, tokens.clone(), &hints));
+        let Waiting { statement, tokens, hints, ticket, is_long } = waiting;
+        let running = deep::run_async(is_long, self.run(statement, tokens.clone(), &hints));
+        let running = self.in_time(running);
         let outcome = caught_async(running).await.map_err(|error| error.near(&tokens))?;
         Ok(match outcome {
             Outcome::Rows(rows) => Outcome::Rows(rows.holding(ticket)),
@@ -138,7 +142,8 @@ impl Session {
 
     /// Runs a prepared statement with one value per parameter, as [`Session::execute`] does.
     pub async fn execute_prepared(&self, prepared: &Prepared, values: &[Value]) -> Result<Outcome, SqlError> {
-        self.end(caught(|| self.begin_parsed(prepared.bind(values)?))?).await
+        self.end(caught(|| deep::run(prepared.is_long(), || self.begin_parsed(prepared.bind(values)?)))?)
+            .await
     }
 
     async fn end(&self, begun: Begun) -> Result<Outcome, SqlError> {
@@ -152,6 +157,7 @@ impl Session {
         *self.progress.lock() = Arc::default();
         self.warnings.lock().clear();
         let Parsed { mut statement, hints, tokens, text, .. } = parsed;
+        let is_long = deep::is_long(&text);
         let ticket = self.engine.running().enter(&text, self.progress());
         if let Some(schema) = self.schema.lock().as_deref() {
             statement.qualify(schema);
@@ -163,7 +169,7 @@ impl Session {
         {
             return Ok(Begun::Answered(rows.holding(ticket)));
         }
-        Ok(Begun::Waiting(Box::new(Waiting { statement, tokens, hints, ticket })))
+        Ok(Begun::Waiting(Box::new(Waiting { statement, tokens, hints, ticket, is_long })))
     }
 
     /// The outcome, or an error when the time is over that a statement may take.

@@ -23,7 +23,7 @@
 #![allow(clippy::disallowed_methods, reason = "the parent is no part of a database")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -32,6 +32,10 @@ use std::time::Duration;
 use basalt_model::{CellType, FamilyDescriptor, TableDescriptor, TableId, TableName, WriteBatch};
 use basalt_store::read::Keep;
 use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions, Severity, check};
+
+mod children;
+
+use children::{message, mixed, report, say, setting};
 
 const KILLS: u64 = 60;
 const ROWS: u64 = 500;
@@ -62,14 +66,6 @@ enum Writer {
 
 const WRITERS: [Writer; 4] = [Writer::Rows, Writer::Batches(0), Writer::Batches(1), Writer::Skipped];
 const TABLES: [&str; 4] = ["rows", "left", "right", "skipped"];
-
-/// SplitMix64.
-fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 fn row(parts: [u64; 3]) -> Vec<u8> {
     parts.iter().flat_map(|part| part.to_be_bytes()).collect()
@@ -154,16 +150,6 @@ fn found(db: &Database) -> BTreeMap<(Writer, &'static str), Rows> {
     found
 }
 
-/// Tells the parent; one write, so that a kill leaves the line whole or without its end.
-fn say(line: &str, writer: usize, number: u64) {
-    let mut out = std::io::stdout().lock();
-    out.write_all(format!("@{line} {writer} {number}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
-}
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
-}
-
 #[test]
 fn the_writers_that_are_killed() {
     let Ok(dir) = std::env::var(CHILD_DIR) else { return };
@@ -186,7 +172,7 @@ fn the_writers_that_are_killed() {
         rows.copied().max().unwrap_or(0)
     };
     let begins: Vec<u64> = WRITERS.iter().map(|writer| last(*writer)).collect();
-    begins.iter().enumerate().for_each(|(writer, last)| say("from", writer, *last));
+    begins.iter().enumerate().for_each(|(writer, last)| say("from", writer as u64, *last));
     std::thread::scope(|scope| {
         for (at, last) in begins.into_iter().enumerate() {
             scope.spawn(move || (last + 1..=last + LIFE_MAX).for_each(|number| write(db, at, number)));
@@ -220,10 +206,10 @@ fn write(db: &Database, at: usize, number: u64) {
         }
     }
     db.write(batch, durability(writer, number)).unwrap();
-    say("wrote", at, number);
+    say("wrote", at as u64, number);
     if writer == Writer::Skipped && number.is_multiple_of(FLUSH_EVERY) {
         db.flush(Some(table(db, "skipped"))).unwrap();
-        say("flushed", at, number);
+        say("flushed", at as u64, number);
     }
 }
 
@@ -232,7 +218,7 @@ const KINDS: [&str; 7] =
     ["pauses", "flushes", "major compactions", "compactions", "splits", "merges", "snapshots"];
 
 /// One piece of work that changes no answer; gives its kind.
-fn tidy(db: &Database, chance: u64) -> usize {
+fn tidy(db: &Database, chance: u64) -> u64 {
     let name = ["rows", "left", "right"][(chance >> 8) as usize % 3];
     let id = table(db, name);
     let regions = db.regions(id).unwrap();
@@ -312,6 +298,7 @@ impl Run {
         self.kills += 1;
         let mut began = false;
         for (word, writer, number) in reader.join().unwrap().iter().filter_map(|line| message(line)) {
+            let writer = writer as usize;
             match word {
                 "from" => {
                     began = true;
@@ -388,19 +375,6 @@ impl Run {
         .unwrap();
         assert!(damages.is_empty(), "{damages:?}");
     }
-}
-
-/// Word and two numbers of a line of the writers; `None` for others, and for one that the kill cut off.
-fn message(line: &str) -> Option<(&str, usize, u64)> {
-    // The harness prints the name of the test without a line end before the first message.
-    let mut words = line.split_once('@')?.1.split(' ');
-    Some((words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
-}
-
-/// Says what a run did, also when it passes: the runner keeps what goes through `println!` to itself then.
-fn report(line: std::fmt::Arguments<'_>) {
-    let mut uncaptured = std::io::stderr();
-    writeln!(uncaptured, "{line}").unwrap();
 }
 
 #[test]

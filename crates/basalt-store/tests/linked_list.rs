@@ -24,13 +24,17 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use basalt_model::{FamilyDescriptor, LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, WriteBatch};
 use basalt_store::read::Keep;
 use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions, Severity, check};
+
+mod children;
+
+use children::{message, mixed, report, say, setting};
 
 const GENERATORS: u64 = 4;
 const WIDTH: u64 = 2_500;
@@ -47,14 +51,6 @@ const CHILD_TEST: &str = "the_writers_that_are_killed";
 const CHILD_DIR: &str = "BASALT_LIST_DIR";
 const CHILD_CIRCLES: &str = "BASALT_LIST_CIRCLES";
 const CHILD_FILLING: &str = "BASALT_LIST_FILLING";
-
-/// SplitMix64: no two numbers are mixed to the same.
-fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// The key of a node; batches are numbered over all circles of a generator.
 fn key(generator: u64, batch: u64, node: u64) -> [u8; 8] {
@@ -120,26 +116,16 @@ fn fillings(db: &Database) -> BTreeMap<u64, u64> {
     fillings
 }
 
-/// Tells the parent; one write, so that a kill leaves the line whole or without its end.
-fn say(line: String) {
-    let mut out = std::io::stdout().lock();
-    out.write_all(format!("@{line}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
-}
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
-}
-
 #[test]
 fn the_writers_that_are_killed() {
     let Ok(dir) = std::env::var(CHILD_DIR) else { return };
     let db = &open(Path::new(&dir));
     table(db, "nodes");
     let counts = counts(db);
-    counts.iter().for_each(|(generator, count)| say(format!("count {generator} {count}")));
+    counts.iter().for_each(|(generator, count)| say("count", *generator, *count));
     let left = fillings(db);
-    left.iter().for_each(|(filling, rows)| say(format!("found {filling} {rows}")));
-    say("ready 0 0".into());
+    left.iter().for_each(|(filling, rows)| say("found", *filling, *rows));
+    say("ready", 0, 0);
     if let Some(filling) = left.keys().next() {
         truncate(db, *filling);
     }
@@ -150,7 +136,7 @@ fn the_writers_that_are_killed() {
         }
         scope.spawn(|| (0..).try_for_each(|i| clean(db, setting(CHILD_FILLING, 0) + i, steps)));
     });
-    say("done 0 0".into());
+    say("done", 0, 0);
 }
 
 /// One commit of a generator.
@@ -180,7 +166,7 @@ fn generate(db: &Database, generator: u64, step: u64) {
         Ok(Some(batch))
     });
     written.unwrap();
-    say(format!("wrote {generator} {step}"));
+    say("wrote", generator, step);
 }
 
 /// One round of the janitor; `None` once the generators are done.
@@ -191,7 +177,7 @@ fn clean(db: &Database, filling: u64, steps: u64) -> Option<()> {
         put(&mut batch, scratch, &[filling.to_be_bytes(), row.to_be_bytes()].concat(), "x", b"");
     }
     db.write(batch, Durability::Sync).unwrap();
-    say(format!("filled {filling} {FILLING}"));
+    say("filled", filling, FILLING);
     let families: &[&str] = if filling.is_multiple_of(2) { &["f", "g"] } else { &["f"] };
     db.alter_table(scratch, described("scratch", families)).unwrap();
     truncate(db, filling);
@@ -200,7 +186,7 @@ fn clean(db: &Database, filling: u64, steps: u64) -> Option<()> {
 
 fn truncate(db: &Database, filling: u64) {
     db.truncate_table(&TableName::in_default("scratch"), true).unwrap();
-    say(format!("truncated {filling} 0"));
+    say("truncated", filling, 0);
 }
 
 /// What the parent knows.
@@ -329,19 +315,6 @@ impl Run {
         .unwrap();
         assert!(damages.is_empty(), "{damages:?}");
     }
-}
-
-/// Word and two numbers of a line of the writers; `None` for others, and for one that the kill cut off.
-fn message(line: &str) -> Option<(&str, u64, u64)> {
-    // The harness prints the name of the test without a line end before the first message.
-    let mut words = line.split_once('@')?.1.split(' ');
-    Some((words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
-}
-
-/// Says what a run did, also when it passes: the runner keeps what goes through `println!` to itself then.
-fn report(line: std::fmt::Arguments<'_>) {
-    let mut uncaptured = std::io::stderr();
-    writeln!(uncaptured, "{line}").unwrap();
 }
 
 #[test]

@@ -34,6 +34,22 @@ fn json_lines() {
 }
 
 #[test]
+fn a_null_without_a_type_is_a_null_in_every_format() {
+    let place = Place::with(TABLE);
+    let expected = [
+        ("csv", "A,B\n,1\n"),
+        ("tsv", "A\tB\n\t1\n"),
+        ("jsonl", "{\"A\":null,\"B\":1}\n"),
+        ("markdown", "| A | B |\n|---|---:|\n|  | 1 |\n"),
+    ];
+    for (format, expected) in expected {
+        let ran = place.run(&["sql", "db", "-c", "SELECT NULL AS a, 1 AS b", "--format", format]);
+        ran.expect_ok();
+        assert_eq!(ran.out, expected, "{format}");
+    }
+}
+
+#[test]
 fn json() {
     let value: serde_json::Value = serde_json::from_str(&printed("json")).expect("valid JSON");
     assert_eq!(value.as_array().map(Vec::len), Some(2));

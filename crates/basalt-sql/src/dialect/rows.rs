@@ -12,6 +12,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
+/// Row values in one list, at most: each is a condition of its own for the planner.
+const LISTED_MAX: usize = 5_000;
+
 /// Expands all row comparisons in a query, an expression or a part of FROM.
 pub(super) fn expand(node: &mut impl VisitMut) -> Result<(), ParserError> {
     match node.visit(&mut Expander) {
@@ -43,13 +46,17 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
         },
         Expr::InList { expr, list, negated } => {
             let Some(left) = row(expr) else { return Ok(None) };
-            let mut any: Option<Expr> = None;
-            for item in list {
-                let right = row(item).ok_or("a row value can only be compared with row values")?;
-                let equal = compare(left, &BinaryOperator::Eq, right)?;
-                any = Some(join(any, BinaryOperator::Or, equal));
+            if list.len() > LISTED_MAX {
+                return Err(format!(
+                    "more than {LISTED_MAX} row values are in one IN list; join with (VALUES ..) instead"
+                ));
             }
-            negate(any.ok_or("an IN list needs at least one value")?, *negated)
+            let equal = |item: &Expr| {
+                let right = row(item).ok_or("a row value can only be compared with row values")?;
+                compare(left, &BinaryOperator::Eq, right)
+            };
+            let equals = list.iter().map(equal).collect::<Result<Vec<_>, String>>()?;
+            negate(any_of(equals).ok_or("an IN list needs at least one value")?, *negated)
         }
         Expr::Between { expr, negated, low, high } => {
             let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else {
@@ -61,6 +68,22 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
         }
         _ => return Ok(None),
     }))
+}
+
+/// The conditions joined by OR, as a tree that is not deeper than it must be.
+fn any_of(mut conditions: Vec<Expr>) -> Option<Expr> {
+    while conditions.len() > 1 {
+        let mut left = conditions.into_iter();
+        let mut joined = Vec::with_capacity(left.len().div_ceil(2));
+        while let Some(first) = left.next() {
+            joined.push(match left.next() {
+                Some(second) => nested(join(Some(first), BinaryOperator::Or, second)),
+                None => first,
+            });
+        }
+        conditions = joined;
+    }
+    conditions.pop()
 }
 
 fn row(expr: &Expr) -> Option<&[Expr]> {

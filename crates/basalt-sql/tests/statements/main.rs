@@ -14,6 +14,7 @@ mod index_orders;
 mod indexes;
 mod join_keys;
 mod late_columns;
+mod long;
 mod looked_up;
 mod memory;
 mod never_returns;

@@ -3,8 +3,9 @@
 //! distance between texts, NTH_VALUE of a place that is none.
 
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::expr::Sort;
-use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction, WindowFunction};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Case, NullTreatment, ScalarFunction, Sort, WindowFunction,
+};
 use datafusion::logical_expr::{Expr, ExprSchemable, Union, WindowFrame, WindowFrameBound, WindowFrameUnits};
 use datafusion::scalar::ScalarValue;
 
@@ -35,7 +36,11 @@ pub(super) fn of(expr: &Expr, schema: &DFSchema, planning: &Planning) -> Option<
         }
         Expr::WindowFunction(window) => {
             let WindowFunction { fun, params } = window.as_ref();
-            let place = if fun.name() == "nth_value" { of_place(&params.args) } else { None };
+            let place = match fun.name() {
+                "nth_value" => of_place(&params.args),
+                "lead" if params.null_treatment == Some(NullTreatment::IgnoreNulls) => of_lead(&params.args),
+                _ => None,
+            };
             place.or_else(|| of_distance(&params.window_frame, &params.order_by, schema, planning))
         }
         _ => None,
@@ -87,6 +92,20 @@ fn of_distance(
             readable_type(&own)
         );
         SqlError::coded(code::TYPE_MISMATCH, message).at(place(&by.expr, planning))
+    })
+}
+
+/// DataFusion 55 loses values where LEAD looks for more than the next one that is not null.
+fn of_lead(args: &[Expr]) -> Option<SqlError> {
+    let is_next = match args {
+        [_] => true,
+        [_, Expr::Literal(distance, _), ..] => matches!(distance, ScalarValue::Int64(Some(0 | 1))),
+        _ => false,
+    };
+    (!is_next).then(|| {
+        let message = "LEAD with IGNORE NULLS takes 1 as its distance; for more write NTH_VALUE(x, n) IGNORE NULLS with ROWS BETWEEN 1 FOLLOWING \
+                       AND UNBOUNDED FOLLOWING";
+        SqlError::unsupported(message)
     })
 }
 
