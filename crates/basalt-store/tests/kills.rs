@@ -33,6 +33,7 @@ use basalt_model::{CellType, FamilyDescriptor, TableDescriptor, TableId, TableNa
 use basalt_store::read::Keep;
 use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions, Severity, check};
 
+#[path = "children/lines.rs"]
 mod children;
 
 use children::{message, mixed, report, say, setting};

@@ -32,6 +32,7 @@ use basalt_model::{FamilyDescriptor, LATEST_TIMESTAMP, TableDescriptor, TableId,
 use basalt_store::read::Keep;
 use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions, Severity, check};
 
+#[path = "children/lines.rs"]
 mod children;
 
 use children::{message, mixed, report, say, setting};
