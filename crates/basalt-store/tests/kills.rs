@@ -31,12 +31,12 @@ use std::time::Duration;
 
 use basalt_model::{CellType, FamilyDescriptor, TableDescriptor, TableId, TableName, WriteBatch};
 use basalt_store::read::Keep;
-use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions, Severity, check};
+use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions};
 
 #[path = "children/lines.rs"]
 mod children;
 
-use children::{message, mixed, report, say, setting};
+use children::{assert_undamaged, message, mixed, report, say, setting};
 
 const KILLS: u64 = 60;
 const ROWS: u64 = 500;
@@ -367,14 +367,7 @@ impl Run {
     }
 
     fn check(&self) {
-        let mut damages = Vec::new();
-        check(&self.dir, &Env::local(), &mut |finding| {
-            if finding.severity == Severity::Damage {
-                damages.push(finding.to_string());
-            }
-        })
-        .unwrap();
-        assert!(damages.is_empty(), "{damages:?}");
+        assert_undamaged(&self.dir);
     }
 }
 

@@ -30,12 +30,12 @@ use std::process::{Child, Command, Stdio};
 
 use basalt_model::{FamilyDescriptor, LATEST_TIMESTAMP, TableDescriptor, TableId, TableName, WriteBatch};
 use basalt_store::read::Keep;
-use basalt_store::{Database, Durability, Env, OpenOptions, ScanOptions, Severity, check};
+use basalt_store::{Database, Durability, OpenOptions, ScanOptions};
 
 #[path = "children/lines.rs"]
 mod children;
 
-use children::{message, mixed, report, say, setting};
+use children::{assert_undamaged, message, mixed, report, say, setting};
 
 const GENERATORS: u64 = 4;
 const WIDTH: u64 = 2_500;
@@ -307,14 +307,7 @@ impl Run {
         assert!(self.kills * 4 > LIVES, "{} kills", self.kills);
         assert!(self.truncations > 10, "{} truncations", self.truncations);
         db.close().unwrap();
-        let mut damages = Vec::new();
-        check(&self.dir, &Env::local(), &mut |finding| {
-            if finding.severity == Severity::Damage {
-                damages.push(finding.to_string());
-            }
-        })
-        .unwrap();
-        assert!(damages.is_empty(), "{damages:?}");
+        assert_undamaged(&self.dir);
     }
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What tests share whose writers are processes of their own, started anew from the same program after every kill: lines
-//! `@word number number` from the child to the parent.
+//! `@word number number` from the child to the parent, and what the parent asks in the end.
 
 use std::io::Write;
+use std::path::Path;
+
+use basalt_store::{Env, Severity, check};
 
 /// SplitMix64: no two numbers are mixed to the same.
 pub(crate) fn mixed(number: u64) -> u64 {
@@ -34,4 +37,16 @@ pub(crate) fn message(line: &str) -> Option<(&str, u64, u64)> {
 pub(crate) fn report(line: std::fmt::Arguments<'_>) {
     let mut uncaptured = std::io::stderr();
     writeln!(uncaptured, "{line}").unwrap();
+}
+
+/// Fails if any file of the database is damaged.
+pub(crate) fn assert_undamaged(dir: &Path) {
+    let mut damages = Vec::new();
+    check(dir, &Env::local(), &mut |finding| {
+        if finding.severity == Severity::Damage {
+            damages.push(finding.to_string());
+        }
+    })
+    .unwrap();
+    assert!(damages.is_empty(), "{damages:?}");
 }
