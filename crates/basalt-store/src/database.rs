@@ -26,7 +26,7 @@ use crate::env::{Env, LockGuard};
 use crate::error::{Corruption, Error, Result};
 use crate::ids::RegionId;
 use crate::index::Keepers;
-use crate::manifest::store::ManifestStore;
+use crate::manifest::lock::ManifestLock;
 use crate::metrics::{
     CompactionStats, FileStats, MetricCounters, Metrics, RegionStats, RunningStats, TableStats,
 };
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
     pub(crate) options: OpenOptions,
     pub(crate) commit: CommitLine,
     pub(crate) version: RwLock<Arc<Version>>,
-    pub(crate) manifest: Mutex<ManifestStore>,
+    pub(crate) manifest: ManifestLock,
     pub(crate) files: Arc<FileFactory>,
     handles: FileHandles,
     pub(crate) cache: Arc<BlockCache>,

@@ -99,6 +99,12 @@ pub enum Error {
         /// What the panic said.
         message: String,
     },
+    /// A mistake of this program, not of its caller: something, most likely a panic, kept a change that is durable from being made in memory as
+    /// well. What was acknowledged is in the files and in the log.
+    #[error(
+        "a mistake in Basalt, which an earlier error or the log of the program shows, kept a change of the manifest from memory; the database takes no more writes: close it and open it again, which finds all that was acknowledged"
+    )]
+    MemoryBehind,
     /// A write that this operation had read failed before it was durable; the same call may be repeated.
     #[error("the operation read a write that then failed; repeat it")]
     Conflict,

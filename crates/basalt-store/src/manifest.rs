@@ -19,6 +19,7 @@ use crate::ids::{FileId, RegionId};
 pub(crate) mod document;
 mod hex;
 mod listing;
+pub(crate) mod lock;
 mod part;
 pub(crate) mod store;
 

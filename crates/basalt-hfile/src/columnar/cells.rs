@@ -321,7 +321,7 @@ impl CellsBuilder {
         self.row_starts.reserve(count);
         if is_all
             && self
-                .add_alike(block, &rows, &mut columns, row_stamps.as_ref())
+                .add_alike(block, &rows, &columns, row_stamps.as_ref())
                 .map_err(|damage| block.source.corrupt(damage))?
         {
             return Ok(());

@@ -316,6 +316,7 @@ impl Shared {
                 files.extend(outputs.iter().map(open));
             })
         });
+        manifest.is_in_memory();
         self.release_files(manifest.current(), inputs);
         Ok(true)
     }

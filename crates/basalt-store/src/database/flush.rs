@@ -263,6 +263,7 @@ impl Shared {
                 });
             }
         });
+        manifest.is_in_memory();
         self.upkeep.flushed_memtables.lock().add(&memtables);
         self.commit.release(memtables.iter().map(|memtable| memtable.size_bytes()).sum());
         self.commit.remove_log_before(&self.env, first_segment);

@@ -83,7 +83,9 @@ impl Database {
         }
         let born = shared.new_table(manifest.current(), descriptor, &ranges);
         manifest.change(|manifest| born.enter(manifest))?;
-        Ok(shared.register(manifest.current(), None, born))
+        let index = shared.register(manifest.current(), None, born);
+        manifest.is_in_memory();
+        Ok(index)
     }
 
     /// Registers an index anew, under a new identity and with the regions that it had, to be built from its table as it is now.
@@ -100,7 +102,9 @@ impl Database {
             manifest.remove_table(index);
             born.enter(manifest);
         })?;
-        Ok(shared.register(manifest.current(), Some(index), born))
+        let index = shared.register(manifest.current(), Some(index), born);
+        manifest.is_in_memory();
+        Ok(index)
     }
 
     /// The index, to be built on from where an earlier build of it has come; `None` if that is nowhere, see [`Ingest::finish_part`].
@@ -146,6 +150,7 @@ impl Database {
         }
         manifest.change(|manifest| manifest.set_index_state(index, state))?;
         shared.edit_version(|version| set_state(version, index, state));
+        manifest.is_in_memory();
         Ok(())
     }
 }
@@ -324,6 +329,7 @@ impl Shared {
                 set_state(version, index, IndexState::Active);
             }
         });
+        manifest.is_in_memory();
         let size_bytes = files.iter().map(|(_, file)| file.meta.size_bytes).sum();
         self.metrics.ingested_bytes.fetch_add(size_bytes, Relaxed);
         self.upkeep.want_compaction();

@@ -223,6 +223,7 @@ impl Shared {
             // Under the version's lock, so that no snapshot sees the one without the other.
             self.commit.publish(sequencer, last, timestamp);
         });
+        manifest.is_in_memory();
         let size_bytes = files.iter().map(|(_, file)| file.meta.size_bytes).sum();
         self.metrics.ingested_bytes.fetch_add(size_bytes, Relaxed);
         self.upkeep.want_compaction();

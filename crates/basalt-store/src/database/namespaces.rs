@@ -32,7 +32,7 @@ impl Database {
             manifest.namespaces.insert(name.to_owned());
             manifest.set_namespace_properties(name, properties);
         };
-        manifest.change(insert).map(drop)
+        manifest.change_alone(insert)
     }
 
     /// Gives a namespace other properties in place of those that it has.
@@ -43,7 +43,7 @@ impl Database {
         if !manifest.current().namespaces.contains(name) {
             return Err(Error::NoSuchNamespace { name: name.to_owned() });
         }
-        manifest.change(|manifest| manifest.set_namespace_properties(name, properties)).map(drop)
+        manifest.change_alone(|manifest| manifest.set_namespace_properties(name, properties))
     }
 
     /// The properties of a namespace; none if it does not exist.
@@ -68,7 +68,7 @@ impl Database {
             manifest.namespaces.remove(name);
             manifest.namespace_properties.remove(name);
         };
-        manifest.change(remove).map(drop)
+        manifest.change_alone(remove)
     }
 
     /// All namespaces, sorted.

@@ -23,6 +23,7 @@ use crate::env::{DiskCache, DiskCacheOptions, Env, LockError, LockGuard, LockMod
 use crate::error::{Corruption, Error, Result};
 use crate::index::Keepers;
 use crate::layout;
+use crate::manifest::lock::ManifestLock;
 use crate::manifest::store::{Found, ManifestStore, find};
 use crate::manifest::{Manifest, RegionEntry};
 use crate::metrics::MetricCounters;
@@ -95,7 +96,7 @@ fn shared(
         options,
         version: RwLock::new(Arc::new(version)),
         manifest_uncertain: manifest.uncertain_flag(),
-        manifest: Mutex::new(manifest),
+        manifest: ManifestLock::new(manifest),
         closed: AtomicBool::new(false),
         lock: Mutex::new(lock),
         damage: Vec::new(),

@@ -190,6 +190,7 @@ impl Shared {
         let opened = daughters.iter().map(|entry| self.daughter(current, region, entry));
         let opened: Vec<_> = opened.collect::<Result<_>>()?;
         self.edit_version(|version| version.replace_regions(table, &[region], opened));
+        manifest.is_in_memory();
         drop(sequencer);
         self.release_files(manifest.current(), parent.all_files().map(|(_, file)| file));
         self.upkeep.want_compaction();
@@ -216,6 +217,7 @@ impl Shared {
         let sequencer = self.commit.drain();
         let empty = self.daughter(current, region, &entry)?;
         self.edit_version(|version| version.replace_regions(table, &[region], vec![empty]));
+        manifest.is_in_memory();
         drop(sequencer);
         self.release_files(manifest.current(), before.all_files().map(|(_, file)| file));
         Ok(id)
@@ -269,6 +271,7 @@ impl Shared {
         let sequencer = self.commit.drain();
         let merged = self.merged(current, [left.id, right.id], &entry)?;
         self.edit_version(|version| version.replace_regions(table, &regions, vec![merged]));
+        manifest.is_in_memory();
         drop(sequencer);
         self.upkeep.want_compaction();
         Ok(Merge::Done(id))

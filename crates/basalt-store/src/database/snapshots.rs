@@ -101,6 +101,7 @@ impl Database {
         manifest.change(|manifest| born.enter(manifest))?;
         let id = born.entry.id;
         shared.edit_version(|version| version.put_table(born.into_version(shared)));
+        manifest.is_in_memory();
         Ok(id)
     }
 
@@ -132,6 +133,7 @@ impl Database {
             Some((gone, _)) => shared.replace_version(manifest.current(), &[gone], vec![born]),
             None => shared.edit_version(|version| version.put_table(born.into_version(shared))),
         }
+        manifest.is_in_memory();
         Ok(id)
     }
 
@@ -142,7 +144,7 @@ impl Database {
         let mut manifest = shared.manifest.lock();
         let before = Arc::clone(manifest.current());
         let gone = before.snapshot(name).ok_or_else(|| Error::NoSuchSnapshot { name: name.to_owned() })?;
-        manifest.change(|manifest| manifest.snapshots.retain(|snapshot| snapshot.name != name))?;
+        manifest.change_alone(|manifest| manifest.snapshots.retain(|snapshot| snapshot.name != name))?;
         let table: Arc<str> = gone.descriptor.name.to_string().into();
         let files = listings(gone)
             .map(|listing| shared.store_file(&listing.region.dir, listing.family, &table, listing.meta));

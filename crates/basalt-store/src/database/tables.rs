@@ -46,6 +46,7 @@ impl Database {
         manifest.change(|manifest| born.enter(manifest))?;
         let id = born.entry.id;
         shared.edit_version(|version| version.put_table(born.into_version(shared)));
+        manifest.is_in_memory();
         Ok(id)
     }
 
@@ -85,6 +86,7 @@ impl Database {
         })?;
         let id = born[0].id();
         shared.replace_version(manifest.current(), &gone, born);
+        manifest.is_in_memory();
         Ok(id)
     }
 
@@ -106,6 +108,7 @@ impl Database {
             table.disabled = !enabled;
             version.put_table(table);
         });
+        manifest.is_in_memory();
         Ok(())
     }
 
@@ -120,6 +123,7 @@ impl Database {
         gone.extend(version.indexes_of(id).map(|index| index.id));
         manifest.change(|manifest| gone.iter().for_each(|id| manifest.remove_table(*id)))?;
         shared.replace_version(manifest.current(), &gone, Vec::new());
+        manifest.is_in_memory();
         Ok(())
     }
 
@@ -161,6 +165,7 @@ impl Database {
             }
         })?;
         shared.alter_version(&before, descriptor, &kept);
+        manifest.is_in_memory();
         let files = before.regions.iter().flat_map(|region| region.all_files());
         shared.release_files(manifest.current(), files.map(|(_, file)| file));
         Ok(())

@@ -44,6 +44,8 @@ pub(crate) struct ManifestStore {
     uncertain: Arc<AtomicBool>,
     /// The database is closed: its directory may be another's.
     is_closed: bool,
+    /// A change is not in memory, see [`ManifestStore::leave_behind`].
+    is_ahead: bool,
 }
 
 /// What a directory says about its manifests.
@@ -130,7 +132,8 @@ impl ManifestStore {
     pub(crate) fn new(env: Env, root: PathBuf, current: Manifest, numbers: Vec<u64>) -> Self {
         let number = numbers.last().copied().unwrap_or(0);
         let current = Arc::new(current);
-        Self { env, root, current, number, on_disk: numbers, uncertain: Arc::default(), is_closed: false }
+        let uncertain = Arc::default();
+        Self { env, root, current, number, on_disk: numbers, uncertain, is_closed: false, is_ahead: false }
     }
 
     pub(crate) fn current(&self) -> &Arc<Manifest> {
@@ -175,14 +178,23 @@ impl ManifestStore {
         }
     }
 
+    /// Takes no more changes, and writers that look at [`ManifestStore::uncertain_flag`] hear why: memory is behind what is in force here.
+    pub(crate) fn leave_behind(&mut self) {
+        self.is_ahead = true;
+        self.uncertain.store(true, Ordering::Release);
+    }
+
     /// Takes no more changes, and ends uncertainty.
     pub(crate) fn close(&mut self) -> Result<()> {
         self.is_closed = true;
         self.settle()
     }
 
-    /// Ends uncertainty by writing the content in force under a higher number.
+    /// Ends uncertainty by writing the content in force under a higher number; an error if that is not in memory.
     pub(crate) fn settle(&mut self) -> Result<()> {
+        if self.is_ahead {
+            return Err(Error::MemoryBehind);
+        }
         if self.uncertain() {
             let current = Arc::clone(&self.current);
             self.write(&current)?;

@@ -2,9 +2,11 @@
 //! Vectors whose rows are alike: row keys of one width, and a put in every column. Their keys are made for all rows at once: a row's keys
 //! are the same bytes in each row but for the row itself.
 
+use std::slice;
+
 use basalt_model::{CellType, Seq};
 
-use super::{CellsBuilder, Numbers, ReadyColumn, Stamps, check_bytes};
+use super::{CellsBuilder, Numbers, ReadyColumn, Span, Stamps, check_bytes};
 use crate::cells::CellSlot;
 use crate::columnar::block::ColumnarBlock;
 use crate::columnar::rows::KeyRows;
@@ -27,7 +29,7 @@ impl CellsBuilder {
         &mut self,
         block: &ColumnarBlock,
         rows: &KeyRows<'_>,
-        columns: &mut [ReadyColumn<'_>],
+        columns: &[ReadyColumn<'_>],
         row_stamps: Option<&Stamps>,
     ) -> Result<bool, Damage> {
         let puts = |column: &ReadyColumn<'_>| {
@@ -38,47 +40,113 @@ impl CellsBuilder {
             return Ok(false);
         };
         let (mut pattern, mut key_at) = (Vec::new(), Vec::with_capacity(columns.len()));
-        for column in &*columns {
+        for column in columns {
             key_at.push(pattern.len());
             pattern.extend_from_slice(&(width as u16).to_be_bytes());
             pattern.resize(pattern.len() + width, 0);
             pattern.extend_from_slice(&column.name);
         }
-        let (stride, base) = (pattern.len(), self.keys.len());
-        check_bytes(base + stride * rows.len() + self.values.len(), block.source.bytes_max)?;
-        if u32::try_from(base + stride * rows.len()).is_err() {
+        let (stride, base, count) = (pattern.len(), self.keys.len(), rows.len());
+        check_bytes(base + stride * count + self.values.len(), block.source.bytes_max)?;
+        if u32::try_from(base + stride * count).is_err() {
             return Err(Damage::new(0, "keys of 4 GiB"));
         }
-        self.keys.reserve(stride * rows.len());
-        (0..rows.len()).for_each(|_| self.keys.extend_from_slice(&pattern));
-        let keys = &mut self.keys[base..];
+        repeat(&pattern, count, &mut self.keys);
         for at in &key_at {
-            rows.write_all(keys, stride, at + ROW_LEN_BYTES);
+            rows.write_all(&mut self.keys[base..], stride, at + ROW_LEN_BYTES);
         }
-        let family_len = block.head.family.len() as u8;
-        for row in 0..rows.len() {
-            self.row_starts.push(self.slots.len() as u32);
-            for (column, at) in columns.iter_mut().zip(&key_at) {
-                let value = column.take_span();
-                let (stamps, of) = match &column.part.stamps {
-                    Some(stamps) => (stamps, column.next - 1),
-                    None => (row_stamps.expect("looked for above"), row),
-                };
-                self.slots.push(CellSlot {
-                    key: (base + row * stride + at) as u32,
-                    value: value.start,
-                    value_len: value.len,
-                    qualifier_len: column.part.qualifier.len() as u32,
-                    tags: 0,
-                    tags_len: 0,
-                    row_len: width as u16,
-                    family_len,
-                    cell_type: CellType::Put,
-                    timestamp: stamps.timestamps.get(of) as i64,
-                    seq: block.seq_override.unwrap_or(Seq(stamps.seqs.get(of))),
-                });
+        let mut laid: Vec<Laid<'_>> = Vec::with_capacity(columns.len());
+        for (column, at) in columns.iter().zip(&key_at) {
+            let stamps = column.part.stamps.as_ref().or(row_stamps).expect("looked for above");
+            let slot = CellSlot {
+                key: (base + at) as u32,
+                value: 0,
+                value_len: 0,
+                qualifier_len: column.part.qualifier.len() as u32,
+                tags: 0,
+                tags_len: 0,
+                row_len: width as u16,
+                family_len: block.head.family.len() as u8,
+                cell_type: CellType::Put,
+                timestamp: 0,
+                seq: block.seq_override.unwrap_or_default(),
+            };
+            laid.push(Laid::new(column, slot, stamps, block.seq_override.is_none()));
+        }
+        self.slots.reserve(count * laid.len());
+        let first = self.slots.len() as u32;
+        self.row_starts.extend((0..count as u32).map(|row| first + row * laid.len() as u32));
+        match &mut *laid {
+            [column] => self.slots.extend((0..count).map(|row| column.take(row, stride))),
+            columns => {
+                for row in 0..count {
+                    columns.iter_mut().for_each(|column| self.slots.push(column.take(row, stride)));
+                }
             }
         }
         Ok(true)
+    }
+}
+
+/// The slots of a column's cells, one for each row.
+struct Laid<'a> {
+    /// Of the next row; its value and what differs by row is not in it.
+    next: CellSlot,
+    spans: slice::Iter<'a, Span>,
+    filled: Option<&'a [u64]>,
+    /// One for each row, if they differ.
+    timestamps: Option<&'a [u64]>,
+    seqs: Option<&'a [u64]>,
+}
+
+impl<'a> Laid<'a> {
+    fn new(column: &'a ReadyColumn<'_>, first: CellSlot, stamps: &'a Stamps, has_seqs: bool) -> Self {
+        let mut next = first;
+        let timestamps = match &stamps.timestamps {
+            Numbers::One(timestamp) => {
+                next.timestamp = *timestamp as i64;
+                None
+            }
+            Numbers::Each(timestamps) => Some(&**timestamps),
+        };
+        let seqs = match &stamps.seqs {
+            Numbers::Each(seqs) if has_seqs => Some(&**seqs),
+            Numbers::One(seq) if has_seqs => {
+                next.seq = Seq(*seq);
+                None
+            }
+            _ => None,
+        };
+        Self { next, spans: column.spans.iter(), filled: column.part.filled.as_deref(), timestamps, seqs }
+    }
+
+    /// The slot of the next row, which is `row`; the key of the one behind it is `stride` bytes further on.
+    #[inline(always)]
+    fn take(&mut self, row: usize, stride: usize) -> CellSlot {
+        let mut slot = self.next;
+        self.next.key = self.next.key.wrapping_add(stride as u32);
+        if self.filled.is_none_or(|filled| filled[row] != 0)
+            && let Some(span) = self.spans.next()
+        {
+            (slot.value, slot.value_len) = (span.start, span.len);
+        }
+        if let Some(timestamps) = self.timestamps {
+            slot.timestamp = timestamps[row] as i64;
+        }
+        if let Some(seqs) = self.seqs {
+            slot.seq = Seq(seqs[row]);
+        }
+        slot
+    }
+}
+
+/// Appends a pattern some times: what is there already is copied, so that each copy is twice as long as the one before.
+fn repeat(pattern: &[u8], times: usize, out: &mut Vec<u8>) {
+    let (base, len) = (out.len(), pattern.len() * times);
+    out.reserve(len);
+    out.extend_from_slice(&pattern[..pattern.len().min(len)]);
+    while out.len() < base + len {
+        let more = (out.len() - base).min(base + len - out.len());
+        out.extend_from_within(base..base + more);
     }
 }

@@ -94,24 +94,34 @@ impl Digits {
             std::array::from_fn::<u64, WORDS, _>(|word| u64::from_le_bytes(words[word]))
         };
         let (front, digits) = (words(front), words(digits));
-        let word_of = |word: usize, part: u64| {
-            (front[word] | u64::from_le_bytes(eight_digits(part as u32)) & digits[word]).to_le_bytes()
-        };
+        let word_of = |word: usize, written: u64| (front[word] | written & digits[word]).to_le_bytes();
         let mut plain = vec![0; 8 * WORDS * numbers.len()];
         // Numbers that are next to each other often have their upper digits in common.
         let (mut known, mut upper) = (None, [[0; 8]; WORDS]);
-        for (out, &number) in plain.as_chunks_mut::<8>().0.chunks_exact_mut(WORDS).zip(numbers) {
+        let mut write = |out: &mut [[u8; 8]], number: u64, last: u64| {
             let rest = number / E8;
             if known != Some(rest) {
                 known = Some(rest);
                 let mut rest = rest;
                 for word in (0..WORDS - 1).rev() {
-                    upper[word] = word_of(word, rest % E8);
+                    upper[word] = word_of(word, eight_digits((rest % E8) as u32));
                     rest /= E8;
                 }
             }
-            upper[WORDS - 1] = word_of(WORDS - 1, number % E8);
+            upper[WORDS - 1] = word_of(WORDS - 1, last);
             out.copy_from_slice(&upper);
+        };
+        let words = plain.as_chunks_mut::<8>().0;
+        let (lanes, rest) = numbers.as_chunks::<LANES>();
+        let (in_lanes, behind) = words.split_at_mut(WORDS * LANES * lanes.len());
+        for (out, numbers) in in_lanes.chunks_exact_mut(WORDS * LANES).zip(lanes) {
+            let last = last_digits(numbers);
+            for ((out, &number), last) in out.chunks_exact_mut(WORDS).zip(numbers).zip(last) {
+                write(out, number, last);
+            }
+        }
+        for (out, &number) in behind.chunks_exact_mut(WORDS).zip(rest) {
+            write(out, number, eight_digits((number % E8) as u32));
         }
         plain
     }
@@ -165,20 +175,40 @@ fn written(number: u64) -> [u8; WRITTEN] {
     let mut out = [0; WRITTEN];
     let parts = [number / (E8 * E8), number / E8 % E8, number % E8];
     for (out, part) in out.as_chunks_mut::<8>().0.iter_mut().zip(parts) {
-        *out = eight_digits(part as u32);
+        *out = eight_digits(part as u32).to_le_bytes();
     }
     out
 }
 
-/// The digits of a number below 10^8, all at once: lanes of four digits become lanes of two, and those of one. Each division
+/// Numbers whose digits are made at once.
+const LANES: usize = 8;
+
+/// The last eight digits of each number, as [`eight_digits`].
+#[inline]
+fn last_digits(numbers: &[u64; LANES]) -> [u64; LANES] {
+    let base = numbers[0] / E8 * E8;
+    let are_near = numbers.iter().fold(true, |near, number| near & (number.wrapping_sub(base) < E8));
+    if are_near {
+        return numbers.map(|number| eight_digits((number - base) as u32));
+    }
+    numbers.map(|number| eight_digits((number % E8) as u32))
+}
+
+/// The digits of a number below 10^8, the first of them in the lowest byte.
+#[inline(always)]
+fn eight_digits(number: u32) -> u64 {
+    let upper = number / 10_000;
+    u64::from(four_digits(upper)) | u64::from(four_digits(number - 10_000 * upper)) << 32
+}
+
+/// The digits of a number below 10^4, all at once: a lane of four digits becomes two of two, and those four of one. Each division
 /// is a multiplication whose error is too small to matter for so few digits (Warren, Hacker's Delight, 2nd edition, chapter 10).
-fn eight_digits(number: u32) -> [u8; 8] {
-    let fours = u64::from(number / 10_000) | (u64::from(number % 10_000) << 32);
-    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
-    let twos = hundreds | ((fours - 100 * hundreds) << 16);
-    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    let ones = tens | ((twos - 10 * tens) << 8);
-    (ones | 0x3030_3030_3030_3030).to_le_bytes()
+#[inline(always)]
+fn four_digits(number: u32) -> u32 {
+    let hundreds = (number * 10_486) >> 20;
+    let twos = hundreds | (number - 100 * hundreds) << 16;
+    let tens = (twos * 103) >> 10 & 0x000f_000f;
+    tens | (twos - 10 * tens) << 8 | 0x3030_3030
 }
 
 #[cfg(test)]
@@ -189,9 +219,9 @@ mod tests {
     fn numbers_are_written_with_all_digits() {
         for number in 0..10_000 {
             let text = format!("{number:04}");
-            assert_eq!(eight_digits(number), *format!("0000{text}").as_bytes());
+            assert_eq!(eight_digits(number).to_le_bytes(), *format!("0000{text}").as_bytes());
             assert_eq!(
-                eight_digits(number * 10_000 + 9_999 - number).first_chunk(),
+                eight_digits(number * 10_000 + 9_999 - number).to_le_bytes().first_chunk(),
                 text.as_bytes().first_chunk::<4>()
             );
         }
@@ -203,7 +233,7 @@ mod tests {
     #[test]
     fn every_byte_in_every_place_is_read_as_a_digit_or_refused() {
         for number in [0, 1, 12_345_678, 99_999_999, 90_807_060] {
-            assert_eq!(number_of_eight(eight_digits(number)), Some(i64::from(number)));
+            assert_eq!(number_of_eight(eight_digits(number).to_le_bytes()), Some(i64::from(number)));
         }
         for (place, byte) in (0..8).flat_map(|place| (0..=255).map(move |byte| (place, byte))) {
             for other in [*b"00000000", *b"12345678", *b"99999999"] {
@@ -228,9 +258,13 @@ mod tests {
     fn fronts_and_digits_of_every_length_come_back() {
         for (front, digits) in (0..26).flat_map(|front| (1..=DIGITS_MAX).map(move |digits| (front, digits))) {
             let front = &"abcdefghijklmnopqrstuvwxyz"[..front];
-            let numbers = [0, 1, 98_765_432_109_876_543, 123_456_789_012_345_678, 999_999_999_999_999_999];
+            let few = [0, 1, 98_765_432_109_876_543, 123_456_789_012_345_678, 999_999_999_999_999_999];
+            // Near each other, across the end of eight digits, and apart, so many that lanes are full and some are left.
+            let near = (0..21).map(|step| 98_765_432_199_999_991 + step);
+            let apart = (0..13).map(|step| step * 76_543_210_987_654_321);
+            let numbers = few.into_iter().chain(near).chain(apart);
             let string = |number: u64| format!("{front}{:0digits$}", number % 10_u64.pow(digits as u32));
-            let strings = numbers.map(string);
+            let strings: Vec<String> = numbers.map(string).collect();
             let list: StringList = strings.iter().map(|string| string.as_bytes()).collect();
             let scheme = Digits::try_of(&[&list]).unwrap();
             let mut bytes = vec![];

@@ -95,13 +95,30 @@ impl Pattern {
         let mut from = 0;
         for piece in &self.pieces {
             let strings = plain.chunks_exact_mut(width).zip(bytes.chunks_exact(stored));
-            let in_stored = from..from + piece.len();
-            strings.for_each(|(string, stored)| {
-                string[piece.clone()].copy_from_slice(&stored[in_stored.clone()]);
-            });
+            let pieces = strings
+                .map(|(string, stored)| (&mut string[piece.clone()], &stored[from..from + piece.len()]));
+            copy_each(pieces, piece.len());
             from += piece.len();
         }
         Ok(Strings::of_width(plain.into(), width, count))
+    }
+}
+
+/// Copies pieces that are all `len` bytes long. Short ones are copied as two of a length that is known here, which overlap.
+fn copy_each<'a>(pieces: impl Iterator<Item = (&'a mut [u8], &'a [u8])>, len: usize) {
+    match len {
+        8..16 => copy_halves::<8>(pieces),
+        16..32 => copy_halves::<16>(pieces),
+        32..64 => copy_halves::<32>(pieces),
+        _ => pieces.for_each(|(to, from)| to.copy_from_slice(from)),
+    }
+}
+
+#[inline(always)]
+fn copy_halves<'a, const HALF: usize>(pieces: impl Iterator<Item = (&'a mut [u8], &'a [u8])>) {
+    for (to, from) in pieces {
+        *to.first_chunk_mut::<HALF>().expect("at least as long") = *from.first_chunk().expect("as long");
+        *to.last_chunk_mut::<HALF>().expect("at least as long") = *from.last_chunk().expect("as long");
     }
 }
 

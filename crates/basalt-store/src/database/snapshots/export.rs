@@ -116,7 +116,7 @@ impl Shared {
     fn take_regions(&self, count: u64) -> Result<u64> {
         let mut manifest = self.manifest.lock();
         let first = manifest.current().next_region;
-        manifest.change(|manifest| manifest.next_region += count)?;
+        manifest.change_alone(|manifest| manifest.next_region += count)?;
         Ok(first)
     }
 
@@ -178,18 +178,18 @@ impl Shared {
         let taken = (behind > 0).then(|| sequencer.take_seqs(behind).1);
         let name = snapshot.name.clone();
         copies.kept = true;
-        let changed = manifest.change(|manifest: &mut Manifest| {
+        let changed = manifest.change_alone(|manifest: &mut Manifest| {
             self.note_progress(manifest);
             manifest.last_seq = manifest.last_seq.max(newest);
             manifest.snapshots.push(snapshot);
         });
         match (changed, taken) {
-            (Ok(_), Some(last)) => self.commit.publish(sequencer, last, self.commit.visible_timestamp()),
+            (Ok(()), Some(last)) => self.commit.publish(sequencer, last, self.commit.visible_timestamp()),
             (Err(error), Some(last)) => {
                 self.commit.abandon(sequencer, last);
                 return Err(error);
             }
-            (changed, None) => drop(changed?),
+            (changed, None) => changed?,
         }
         Ok(name)
     }
