@@ -94,6 +94,7 @@ fn ask(args: &BenchPointsArgs, shared: &Shared) -> anyhow::Result<Vec<Figure>> {
         answers.multi_gets(threads)?;
     }
     answers.puts()?;
+    answers.report("memory that is new to the program", fresh_memory_rate(), "GB/s");
     let figures = answers.figures;
     db.close()?;
     Ok(figures)
@@ -106,6 +107,14 @@ fn create(db: &Database, encoding: &str, compression: &str) -> anyhow::Result<Ta
     family.set("COMPRESSION", compression)?;
     db.create_table(TableDescriptor::new(name.clone()).family(family))?;
     Ok(db.open_table(&name)?)
+}
+
+/// How fast memory is written that the program has not had before, in GB/s: what a scan that fills the cache waits for.
+fn fresh_memory_rate() -> f64 {
+    const BYTES: usize = 1 << 30;
+    let started = Instant::now();
+    let memory = std::hint::black_box(vec![1_u8; BYTES]);
+    memory.len() as f64 / 1e9 / started.elapsed().as_secs_f64()
 }
 
 /// SplitMix64: a bijection, so that no two rows have one key.
@@ -203,6 +212,7 @@ impl Answers<'_> {
             }
             self.report(question, median(rates), "rows/s");
         }
+        self.report("cache, filled", self.db.metrics().cache.bytes as f64 / self.rows as f64, "bytes/row");
         Ok(())
     }
 
