@@ -386,13 +386,16 @@ fn sheet(ours: &Rounds, theirs: Option<&Rounds>) -> Sheet<'static> {
     for figure in ours.0.first().into_iter().flatten() {
         let our_own = ours.of(&figure.question);
         let mut row = vec![figure.question.clone(), format!("{:.2}", median(our_own.clone()))];
-        if let Some(theirs) = theirs.map(|theirs| theirs.of(&figure.question)) {
-            let ratios: Vec<f64> = our_own.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
+        let theirs = theirs.map(|theirs| theirs.of(&figure.question));
+        if let Some(theirs) = theirs.as_ref().filter(|theirs| !theirs.is_empty()) {
+            let ratios: Vec<f64> = our_own.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
             let (least, most) = ratios
                 .iter()
                 .fold((f64::INFINITY, 0f64), |(least, most), &ratio| (least.min(ratio), most.max(ratio)));
-            row.extend([format!("{:.2}", median(theirs)), figure.unit.clone()]);
+            row.extend([format!("{:.2}", median(theirs.clone())), figure.unit.clone()]);
             row.extend([format!("{:.2}", median(ratios)), format!("{least:.2} to {most:.2}")]);
+        } else if theirs.is_some() {
+            row.extend([String::new(), figure.unit.clone(), String::new(), String::new()]);
         } else {
             row.push(figure.unit.clone());
         }
@@ -425,6 +428,8 @@ mod tests {
         assert!(median(vec![]).is_nan());
         let sheet = sheet(&rounds, Some(&Rounds(vec![round(1.0), round(2.0), round(1.0)]))).markdown();
         assert!(sheet.contains("| get | 2.00 | 1.00 | us | 2.00 | 0.50 to 3.00 |"), "{sheet}");
+        let alone = super::sheet(&rounds, Some(&Rounds(vec![]))).markdown();
+        assert!(alone.contains("| get | 2.00 |  | us |  |  |"), "{alone}");
     }
 
     #[test]
