@@ -5,7 +5,7 @@
 //! | from \ to    | integers        | FLOAT, DOUBLE | DECIMAL          | text | binary | dates        |
 //! |--------------|-----------------|---------------|------------------|------|--------|--------------|
 //! | integers     | in range        | yes           | in precision     | no   | no     | no           |
-//! | FLOAT, DOUBLE| no              | in range      | in precision     | no   | no     | no           |
+//! | FLOAT, DOUBLE| no              | in range      | cut, in precision| no   | no     | no           |
 //! | DECIMAL      | whole, in range | yes           | cut, in precision| no   | no     | no           |
 //! | text         | no              | no            | no               | yes  | yes    | if it is one |
 //! | dates        | no              | no            | no               | no   | no     | in range     |
@@ -21,7 +21,8 @@ use basalt_model::SqlType;
 use basalt_model::types::Decimal;
 use basalt_model::types::decimal::power_of_ten;
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Int64Array, ListArray, new_null_array,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float32Array, Float64Array, Int64Array,
+    ListArray, new_null_array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
@@ -57,9 +58,8 @@ pub(crate) fn coerce(values: &ArrayRef, target: SqlType) -> Result<ArrayRef, Ref
         (Kind::Decimal, Kind::Decimal) => cut(values, target, &wanted),
         (Kind::Float, Kind::Decimal) => exact(values, target, &wanted),
         (Kind::List, Kind::List) => lists(values, target),
+        (Kind::Float | Kind::Decimal, Kind::Float) => convert(values, target, &wanted).map(one_zero),
         (Kind::Integer, Kind::Integer | Kind::Float | Kind::Decimal)
-        | (Kind::Float, Kind::Float)
-        | (Kind::Decimal, Kind::Float)
         | (Kind::Text, Kind::Text | Kind::Binary)
         | (Kind::Binary, Kind::Binary)
         | (Kind::Date, Kind::Date)
@@ -145,12 +145,31 @@ fn convert(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<Arra
     Ok(converted)
 }
 
-/// FLOAT and DOUBLE to DECIMAL.
+/// FLOATs and DOUBLEs without the zero below zero, which is another value in keys and in the order of columns, and none in a comparison.
+fn one_zero(values: ArrayRef) -> ArrayRef {
+    if let Some(doubles) = values.as_primitive_opt::<Float64Type>() {
+        let is_below = |value: &f64| *value == 0.0 && value.is_sign_negative();
+        if doubles.values().iter().any(is_below) {
+            let positive: Float64Array = doubles.unary(|value| value + 0.0);
+            return Arc::new(positive);
+        }
+    } else if let Some(floats) = values.as_primitive_opt::<Float32Type>() {
+        let is_below = |value: &f32| *value == 0.0 && value.is_sign_negative();
+        if floats.values().iter().any(is_below) {
+            let positive: Float32Array = floats.unary(|value| value + 0.0);
+            return Arc::new(positive);
+        }
+    }
+    values
+}
+
+/// FLOAT and DOUBLE to DECIMAL: the digits that the number is shown with, of which those behind the scale are cut off.
 fn exact(values: &ArrayRef, target: SqlType, wanted: &DataType) -> Result<ArrayRef, Refusal> {
-    let Some(decimals) = decimals(values, wanted) else { return convert(values, target, wanted) };
+    let all = arrow_type(SqlType::Decimal(None));
+    let Some(decimals) = decimals(values, &all) else { return convert(values, target, wanted) };
     match first_lost(values, &decimals) {
         Some(row) => Err(out_of_range(values, row, target)),
-        None => Ok(decimals),
+        None => cut(&decimals, target, wanted),
     }
 }
 

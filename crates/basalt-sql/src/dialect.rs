@@ -17,6 +17,7 @@
 //! ```
 
 mod alter;
+mod chains;
 mod change;
 mod copy;
 mod cursor;

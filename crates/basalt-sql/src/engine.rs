@@ -29,8 +29,8 @@ use parking_lot::Mutex;
 
 use crate::error::SqlError;
 use crate::functions::{
-    self, ArraySyntax, CharBlanks, CheckedArithmetic, Concatenation, DateArithmetic, ExactDivision,
-    PaddedKeys, PhoenixNumbers, RoundedProducts, WideArithmetic, WideCasts,
+    self, ArraySyntax, CharBlanks, CheckedArithmetic, ComparedInstants, Concatenation, DateArithmetic,
+    ExactDivision, MixedNumbers, PaddedKeys, PhoenixNumbers, RoundedProducts, WideArithmetic, WideCasts,
 };
 use crate::index::{self, Builders};
 use crate::lanes::Lanes;
@@ -134,6 +134,8 @@ impl Engine {
                 Arc::new(CharBlanks::new()),
                 Arc::new(PaddedKeys),
                 Arc::new(PhoenixNumbers),
+                Arc::new(MixedNumbers),
+                Arc::new(ComparedInstants::new()),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(SingleRows),
                 Arc::new(TypeCoercion::new()),

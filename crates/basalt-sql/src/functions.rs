@@ -17,13 +17,16 @@ mod division;
 mod escaped;
 mod exact;
 mod instant;
+mod instants;
 mod json;
+mod mixed;
 mod names;
 mod now;
 mod number_format;
 mod number_text;
 mod numbers;
 mod plain;
+mod powers;
 mod product;
 mod rounding;
 mod text;
@@ -58,6 +61,8 @@ pub(crate) use division::ExactDivision;
 pub(crate) use escaped::{FROM_ESCAPED, TO_ESCAPED};
 pub(crate) use exact::decimals;
 pub(crate) use instant::{iso, parse_instant};
+pub(crate) use instants::ComparedInstants;
+pub(crate) use mixed::MixedNumbers;
 pub(crate) use numbers::{PhoenixNumbers, WideCasts};
 pub(crate) use product::RoundedProducts;
 pub(crate) use text::Concatenation;
@@ -80,6 +85,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(escaped::functions());
     all.extend(names::functions());
     all.extend(now::functions());
+    all.extend(powers::functions());
     all.push(collation::function());
     all.push(number_text::to_number());
     all.push(unsigned::not_negative());
@@ -88,7 +94,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(planners.get("md5").map(digest::md5));
     let mut functions: HashMap<_, _> =
         all.into_iter().map(|function| (function.name().to_owned(), Arc::new(function))).collect();
-    for (alias, name) in [("trim", "btrim"), ("substring", "substr"), ("ceiling", "ceil")] {
+    for (alias, name) in [("trim", "btrim"), ("substring", "substr"), ("ceiling", "ceil"), ("pow", "power")] {
         functions.extend(functions.get(name).cloned().map(|function| (alias.to_owned(), function)));
     }
     functions

@@ -263,7 +263,7 @@ impl Planning {
         clauses::check(&query, self)?;
         key_offset::rewrite(&mut query, self)?;
         merged::check(&query)?;
-        row_facts::rewrite(&mut query, self);
+        row_facts::rewrite(&mut query, self)?;
         let is_recursive = recursive::name_itself(&mut query);
         self.aliases.lock().add_from(&query);
         dynamic::rewrite(&mut query);

@@ -100,6 +100,8 @@ fn of_arrow(data_type: &DataType) -> Option<SqlType> {
         | DataType::Date64
         | DataType::Timestamp(TimeUnit::Millisecond | TimeUnit::Second, _) => SqlType::Date,
         DataType::Timestamp(..) => SqlType::Timestamp,
+        // Nothing but NULLs, which a column of any type can have.
+        DataType::Null => SqlType::Varchar(None),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Varchar(None),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => SqlType::Varbinary(None),
         DataType::FixedSizeBinary(length) => SqlType::Binary(u32::try_from(*length).ok()?),

@@ -12,10 +12,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use super::chains::{balance, in_halves};
+
 /// Row values in one list, at most: each is a condition of its own for the planner.
 const LISTED_MAX: usize = 5_000;
 
-/// Expands all row comparisons in a query, an expression or a part of FROM.
+/// Expands all row comparisons in a query, an expression or a part of FROM, and puts long chains of conditions into halves.
 pub(super) fn expand(node: &mut impl VisitMut) -> Result<(), ParserError> {
     match node.visit(&mut Expander) {
         ControlFlow::Continue(()) => Ok(()),
@@ -29,6 +31,7 @@ impl VisitorMut for Expander {
     type Break = String;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+        balance(expr);
         match expanded(expr) {
             Ok(Some(expanded)) => *expr = expanded,
             Ok(None) => {}
@@ -56,7 +59,10 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
                 compare(left, &BinaryOperator::Eq, right)
             };
             let equals = list.iter().map(equal).collect::<Result<Vec<_>, String>>()?;
-            negate(any_of(equals).ok_or("an IN list needs at least one value")?, *negated)
+            negate(
+                in_halves(equals, &BinaryOperator::Or).ok_or("an IN list needs at least one value")?,
+                *negated,
+            )
         }
         Expr::Between { expr, negated, low, high } => {
             let (Some(value), Some(low), Some(high)) = (row(expr), row(low), row(high)) else {
@@ -68,22 +74,6 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
         }
         _ => return Ok(None),
     }))
-}
-
-/// The conditions joined by OR, as a tree that is not deeper than it must be.
-fn any_of(mut conditions: Vec<Expr>) -> Option<Expr> {
-    while conditions.len() > 1 {
-        let mut left = conditions.into_iter();
-        let mut joined = Vec::with_capacity(left.len().div_ceil(2));
-        while let Some(first) = left.next() {
-            joined.push(match left.next() {
-                Some(second) => nested(join(Some(first), BinaryOperator::Or, second)),
-                None => first,
-            });
-        }
-        conditions = joined;
-    }
-    conditions.pop()
 }
 
 fn row(expr: &Expr) -> Option<&[Expr]> {

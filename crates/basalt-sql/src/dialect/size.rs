@@ -6,30 +6,37 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Position, SqlError, code};
 
-/// AND and OR in a row, with those around them.
-const CONDITIONS_MAX: usize = 2_000;
+/// ANDs in a row, with those around them. Each is looked at again for every one around it.
+const ANDS_MAX: usize = 2_000;
+/// ORs in a row, with those around them; see [`super::chains`].
+const ORS_MAX: usize = 10_000;
 /// Operators of arithmetic, `||` and subscripts in a row, with those around them. Each is looked at again for every one around it.
 const OPERATORS_MAX: usize = 200;
 /// Queries in one another, behind one another, and in WITH.
 const QUERIES_MAX: usize = 500;
 /// The same of a view, for statements that name it are not long themselves.
-const VIEW_CONDITIONS_MAX: usize = 400;
+const VIEW_ANDS_MAX: usize = 400;
+const VIEW_ORS_MAX: usize = 2_000;
 const VIEW_QUERIES_MAX: usize = 100;
 /// `ARRAY[` in one another: the parser reads each twice.
 const ARRAYS_MAX: usize = 8;
 
 /// An error if the statement is too large.
 pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
-    let (conditions_max, queries_max) = match is_view(tokens) {
-        true => (VIEW_CONDITIONS_MAX, VIEW_QUERIES_MAX),
-        false => (CONDITIONS_MAX, QUERIES_MAX),
+    let (ands_max, ors_max, queries_max) = match is_view(tokens) {
+        true => (VIEW_ANDS_MAX, VIEW_ORS_MAX, VIEW_QUERIES_MAX),
+        false => (ANDS_MAX, ORS_MAX, QUERIES_MAX),
     };
     let mut size = Size { levels: vec![Level::default()], ..Size::default() };
     for token in tokens {
         size.step(&token.token);
-        let too_many = if size.conditions > conditions_max {
+        let too_many = if size.ors > ors_max {
             format!(
-                "more than {conditions_max} conditions are joined by AND and OR; write column IN (..), or join with (VALUES ..)"
+                "more than {ors_max} conditions are joined by OR; write column IN (..), or join with (VALUES ..)"
+            )
+        } else if size.ands > ands_max {
+            format!(
+                "more than {ands_max} conditions are joined by AND; write NOT IN (..), or take parts of them from a query in FROM"
             )
         } else if size.operators > OPERATORS_MAX {
             format!(
@@ -52,7 +59,8 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<(), SqlError> {
 /// What stands open at a place of the text: of all levels of parentheses together, and of each.
 #[derive(Default)]
 struct Size {
-    conditions: usize,
+    ands: usize,
+    ors: usize,
     operators: usize,
     queries: usize,
     arrays: usize,
@@ -63,7 +71,8 @@ struct Size {
 
 #[derive(Default)]
 struct Level {
-    conditions: usize,
+    ands: usize,
+    ors: usize,
     operators: usize,
     is_array: bool,
 }
@@ -77,10 +86,15 @@ impl Size {
         };
         let after_array = std::mem::replace(&mut self.after_array, word == "ARRAY");
         match (token, word) {
-            (_, "AND" | "OR") => {
+            (_, "AND") => {
                 self.end_operators();
-                self.conditions += 1;
-                self.level().conditions += 1;
+                self.ands += 1;
+                self.level().ands += 1;
+            }
+            (_, "OR") => {
+                self.end_ands();
+                self.ors += 1;
+                self.level().ors += 1;
             }
             (_, "SELECT" | "VALUES") => {
                 self.queries += 1;
@@ -123,10 +137,16 @@ impl Size {
         self.operators -= ended;
     }
 
-    fn end_part(&mut self) {
+    fn end_ands(&mut self) {
         self.end_operators();
-        let ended = std::mem::take(&mut self.level().conditions);
-        self.conditions -= ended;
+        let ended = std::mem::take(&mut self.level().ands);
+        self.ands -= ended;
+    }
+
+    fn end_part(&mut self) {
+        self.end_ands();
+        let ended = std::mem::take(&mut self.level().ors);
+        self.ors -= ended;
     }
 }
 
@@ -153,7 +173,7 @@ mod tests {
     fn what_is_in_a_row_counts_and_lists_do_not() {
         let row = |part: &str, joint: &str, times: usize| vec![part; times].join(joint);
         for (joint, most) in
-            [(" OR ", CONDITIONS_MAX), (" AND ", CONDITIONS_MAX), ("+", OPERATORS_MAX), ("||", OPERATORS_MAX)]
+            [(" OR ", ORS_MAX), (" AND ", ANDS_MAX), ("+", OPERATORS_MAX), ("||", OPERATORS_MAX)]
         {
             assert!(!is_refused(&row("a", joint, most + 1)), "{joint}");
             assert!(is_refused(&row("a", joint, most + 2)), "{joint}");
@@ -169,7 +189,7 @@ mod tests {
             row("WHEN a + 1 > 2 AND b THEN a * 2", " ", 5_000)
         )));
         assert!(!is_refused(&format!("SELECT f({}), a OR b", row("a OR b", ", ", 5_000))));
-        assert!(!is_refused(&row("a = -1", " OR ", 1_000)));
+        assert!(!is_refused(&row("a = -1 AND b", " OR ", ORS_MAX)));
         assert!(!is_refused(&row(
             "SELECT * FROM t WHERE a AND b AND c AND d AND e AND f",
             " UNION ALL ",
@@ -180,9 +200,11 @@ mod tests {
         assert!(!is_refused(&"ARRAY[".repeat(ARRAYS_MAX)) && is_refused(&"ARRAY[(".repeat(ARRAYS_MAX + 1)));
         assert!(is_refused(&format!("a{}", "[1]".repeat(OPERATORS_MAX + 1))));
         assert!(!is_refused(")]),"));
-        let view = |conditions: usize| {
-            format!("CREATE VIEW v AS SELECT * FROM t WHERE {}", row("a", " OR ", conditions + 1))
-        };
-        assert!(!is_refused(&view(VIEW_CONDITIONS_MAX)) && is_refused(&view(VIEW_CONDITIONS_MAX + 1)));
+        for (joint, most) in [(" OR ", VIEW_ORS_MAX), (" AND ", VIEW_ANDS_MAX)] {
+            let view = |joints: usize| {
+                format!("CREATE VIEW v AS SELECT * FROM t WHERE {}", row("a", joint, joints + 1))
+            };
+            assert!(!is_refused(&view(most)) && is_refused(&view(most + 1)), "{joint}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::dialect::{TYPE_NAMES, TokenMap};
 const NO_WITH: &str = "a query must stand where a DELETE, UPDATE or MERGE does; WITH belongs to a query, and so to a subquery of the condition";
 
 /// Parts of what the planner says, and what to do.
-const INSTEAD: [(&str, &str); 15] = [
+const INSTEAD: [(&str, &str); 16] = [
     ("Query DELETE ", NO_WITH),
     ("Query UPDATE ", NO_WITH),
     ("Query MERGE ", NO_WITH),
@@ -41,6 +41,10 @@ const INSTEAD: [(&str, &str); 15] = [
     (
         "ast node MatchRecognize {",
         "MATCH_RECOGNIZE is not supported; LAG and LEAD look at rows before and behind",
+    ),
+    (
+        "can not be used as a sliding accumulator",
+        "a window function is asked for frames whose first row moves and can only add rows, not take them away; COUNT, SUM, AVG, MIN, MAX, ARRAY_AGG, MEDIAN and those of variance can, and any other with UNBOUNDED PRECEDING or in a subquery of each row",
     ),
     (
         "Table Functions are not supported",

@@ -20,6 +20,7 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAcce
 use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 use datafusion::logical_expr::{ColumnarValue, Expr, GetFieldAccess, ScalarFunctionArgs, ScalarUDF};
 
+use super::mixed;
 use super::plain::{Plain, count, is_text};
 pub(crate) use change::FIRST_OF;
 pub(crate) use compare::{ALL_OF, ANY_OF};
@@ -170,7 +171,8 @@ fn common(name: &str, found: &[DataType]) -> Result<DataType> {
             || is_text(other) && is_text(first)
             || other.is_temporal() && first.is_temporal()
     });
-    match one_kind.then(|| type_union_resolution(&known)).flatten() {
+    let union = || mixed::common(known.iter()).or_else(|| type_union_resolution(&known));
+    match one_kind.then(union).flatten() {
         Some(common) => Ok(usual(&common)),
         None => {
             let other = known.iter().find(|other| *other != first).unwrap_or(first);

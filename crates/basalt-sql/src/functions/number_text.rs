@@ -62,6 +62,15 @@ fn format(args: &ScalarFunctionArgs) -> Result<Option<NumberFormat>> {
     }
 }
 
+/// Without an exponent; what is infinite as it is read and shown elsewhere.
+fn shortest(value: f64) -> String {
+    match value {
+        f64::INFINITY => "Infinity".to_owned(),
+        f64::NEG_INFINITY => "-Infinity".to_owned(),
+        other => other.to_string(),
+    }
+}
+
 /// TO_CHAR of numbers.
 pub(super) fn to_char(args: &ScalarFunctionArgs, numbers: &ArrayRef) -> Result<ColumnarValue> {
     let format = match format(args)? {
@@ -73,7 +82,7 @@ pub(super) fn to_char(args: &ScalarFunctionArgs, numbers: &ArrayRef) -> Result<C
         DataType::Float32 | DataType::Float64 => {
             let doubles = cast(numbers, &DataType::Float64)?;
             let doubles = doubles.as_primitive::<datafusion::arrow::datatypes::Float64Type>();
-            doubles.iter().map(|value| value.map(|value| value.to_string())).collect()
+            doubles.iter().map(|value| value.map(shortest)).collect()
         }
         _ => {
             let texts = cast(numbers, &DataType::Utf8)?;

@@ -54,7 +54,7 @@ impl AnalyzerRule for WideCasts {
     }
 }
 
-fn rewrite_plan(
+pub(super) fn rewrite_plan(
     plan: LogicalPlan,
     rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -130,6 +130,10 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let whole = match cast.expr.get_type(schema)? {
                 DataType::Decimal128(_, 1..) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
                 DataType::Decimal256(_, 1..) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0),
+                // Milliseconds, as of a DATE.
+                DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+                    DataType::Timestamp(TimeUnit::Millisecond, zone)
+                }
                 _ => return Ok(Transformed::no(Expr::Cast(cast))),
             };
             let whole = Expr::Cast(Cast::new(cast.expr, whole));
@@ -154,7 +158,7 @@ fn exact_cast(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 /// A DECIMAL, whether a literal or not, as the nearest number of the type; anything else as it is.
-fn compared(expr: Expr, data_type: &DataType, schema: &DFSchema) -> Expr {
+pub(super) fn compared(expr: Expr, data_type: &DataType, schema: &DFSchema) -> Expr {
     let expr = as_float(expr, data_type);
     match expr.get_type(schema) {
         Ok(DataType::Decimal128(..) | DataType::Decimal256(..)) => {

@@ -27,6 +27,12 @@ pub(super) fn encode(literal: &ScalarValue, sql_type: SqlType) -> Option<KeyValu
     if value.is_null() {
         return None;
     }
+    if let (SqlType::Binary(width), Value::Bytes(bytes)) = (sql_type, &value)
+        && bytes.len() < width as usize
+    {
+        // Beside a key column it is padded by now. In the key of an index it is compared as beside the column that the index is of, as it stands.
+        return None;
+    }
     // A DECIMAL literal may have more digits than the column: it is compared as it is, not cut.
     let encoded_as = if matches!(sql_type, SqlType::Decimal(_)) { SqlType::Decimal(None) } else { sql_type };
     let mut bytes = Vec::new();
@@ -41,8 +47,9 @@ fn value_of(literal: &ScalarValue, sql_type: SqlType) -> Option<Value<'_>> {
         S::Int16(Some(v)) => Value::Int(i64::from(*v)),
         S::Int32(Some(v)) => Value::Int(i64::from(*v)),
         S::Int64(Some(v)) => Value::Int(*v),
-        S::Float32(Some(v)) => Value::Float(*v),
-        S::Float64(Some(v)) => Value::Double(*v),
+        // Not the zero below zero: no row has it, see `crate::coerce`.
+        S::Float32(Some(v)) => Value::Float(*v + 0.0),
+        S::Float64(Some(v)) => Value::Double(*v + 0.0),
         S::Decimal64(Some(v), _, scale) => Value::Decimal(Decimal::new(i128::from(*v), i32::from(*scale))),
         S::Decimal128(Some(v), _, scale) => Value::Decimal(Decimal::new(*v, i32::from(*scale))),
         S::Decimal256(Some(v), _, scale) => Value::Decimal(exactly(*v, i32::from(*scale))?),

@@ -9,9 +9,11 @@
 //! | FIRST_VALUES(x, n), LAST_VALUES(x, n) WITHIN GROUP (ORDER BY y) | the first n of an ordered ARRAY_AGG |
 //! | PERCENTILE_DISC(p) WITHIN GROUP (ORDER BY x) | the element of an ordered ARRAY_AGG at ⌈p · count⌉ |
 //! | PERCENT_RANK(v) WITHIN GROUP (ORDER BY x) | the share of values before v |
+//! | BOOL_AND(x), BOOL_OR(x) over frames whose first row moves | MIN(x AND TRUE), MAX(x AND TRUE) |
 
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, OrderByExpr,
+    WindowFrameBound, WindowType,
 };
 
 use crate::dialect;
@@ -20,7 +22,10 @@ use crate::functions::FIRST_OF;
 /// The call in the planner's words, if it is one of these.
 pub(super) fn rewrite(expr: &Expr) -> Option<Expr> {
     let Expr::Function(function) = expr else { return None };
-    if function.over.is_some() || function.filter.is_some() {
+    if let Some(over) = &function.over {
+        return of_moving_frames(function, over);
+    }
+    if function.filter.is_some() {
         return None;
     }
     let arguments = arguments(function)?;
@@ -50,6 +55,25 @@ pub(super) fn rewrite(expr: &Expr) -> Option<Expr> {
             _ => return None,
         };
     dialect::parse_condition(&text).ok()
+}
+
+/// Truth values sort, and the least and the greatest of a frame can be told when rows leave it.
+fn of_moving_frames(function: &Function, over: &WindowType) -> Option<Expr> {
+    let WindowType::WindowSpec(window) = over else { return None };
+    let frame = window.window_frame.as_ref()?;
+    let by = match function.name.to_string().as_str() {
+        "BOOL_AND" => "MIN",
+        "BOOL_OR" => "MAX",
+        _ => return None,
+    };
+    let arguments = arguments(function)?;
+    let [x] = arguments.as_slice() else { return None };
+    if matches!(frame.start_bound, WindowFrameBound::Preceding(None)) {
+        return None;
+    }
+    let filter =
+        function.filter.as_ref().map(|filter| format!(" FILTER (WHERE {filter})")).unwrap_or_default();
+    dialect::parse_condition(&format!("{by}(({x}) AND TRUE){filter} OVER ({window})")).ok()
 }
 
 fn arguments(function: &Function) -> Option<Vec<&Expr>> {

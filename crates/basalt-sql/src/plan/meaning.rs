@@ -13,6 +13,7 @@ use datafusion::scalar::ScalarValue;
 
 use super::Planning;
 use crate::error::{Position, SqlError, code, readable_type};
+use crate::functions::parse_instant;
 
 /// What values can be compared with, and stand in place of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +107,11 @@ impl<'a> Unlike<'a> {
         }
         let text = |value: &'a Expr, text: &'a ScalarValue, own: DataType, other| {
             // Truth is TRUE or FALSE, without quotes.
-            let is_other = own == DataType::Boolean || text.cast_to(&own).is_err();
+            let is_other = match &own {
+                DataType::Boolean => true,
+                DataType::Timestamp(..) => text.try_as_str().flatten().and_then(parse_instant).is_none(),
+                own => text.cast_to(own).is_err(),
+            };
             is_other.then_some(Self { value, own, other, text: Some(text) })
         };
         let typed = |value, own, other| Some(Self { value, own, other, text: None });

@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut,
+    Query, Select, SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
 use super::Planning;
@@ -59,22 +59,39 @@ impl Fact {
 }
 
 /// Gives calls of these functions the key columns of their table.
-pub(super) fn rewrite(query: &mut Query, planning: &Planning) {
-    let _ = query.visit(&mut Calls { planning, tables: vec![] });
+///
+/// An error for one beside FOR SYSTEM_TIME AS OF: rows are looked up as they are now.
+pub(super) fn rewrite(query: &mut Query, planning: &Planning) -> Result<(), SqlError> {
+    match query.visit(&mut Calls { planning, tables: vec![] }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The one table of a SELECT.
+struct OneTable {
+    name: TableName,
+    key: Vec<String>,
+    /// It is read as of another time.
+    is_of_the_past: bool,
 }
 
 struct Calls<'a> {
     planning: &'a Planning,
-    /// The one table of each SELECT around, and its key columns.
-    tables: Vec<Option<(TableName, Vec<String>)>>,
+    /// The one table of each SELECT around.
+    tables: Vec<Option<OneTable>>,
 }
 
 impl Calls<'_> {
-    fn table_of(&self, select: &Select) -> Option<(TableName, Vec<String>)> {
+    fn table_of(&self, select: &Select) -> Option<OneTable> {
         let relation = relation_of(select, self.planning)?;
         let schema = relation.descriptor.schema.as_ref()?;
         let name = relation.view.as_ref().map_or(&relation.descriptor.name, |(name, _)| name);
-        Some((name.clone(), schema.key.iter().map(|key| key.name.clone()).collect()))
+        let key = schema.key.iter().map(|key| key.name.clone()).collect();
+        let of_table =
+            |from: &TableWithJoins| matches!(from.relation, TableFactor::Table { version: Some(_), .. });
+        let is_of_the_past = select.from.iter().any(of_table);
+        Some(OneTable { name: name.clone(), key, is_of_the_past })
     }
 }
 
@@ -92,9 +109,9 @@ pub(super) fn relation_of(select: &Select, planning: &Planning) -> Option<Relati
 }
 
 impl VisitorMut for Calls<'_> {
-    type Break = ();
+    type Break = SqlError;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         // ORDER BY belongs to the query.
         let table = match query.body.as_ref() {
             SetExpr::Select(select) => self.table_of(select),
@@ -104,29 +121,37 @@ impl VisitorMut for Calls<'_> {
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
         self.tables.pop();
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
         self.tables.push(self.table_of(select));
         ControlFlow::Continue(())
     }
 
-    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<()> {
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<SqlError> {
         self.tables.pop();
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else {
             return ControlFlow::Continue(());
         };
         let call = name.to_string();
-        if let (Some(_), true, Some(Some((table, key)))) =
+        if let (Some(fact), true, Some(Some(OneTable { name: table, key, is_of_the_past }))) =
             (Fact::named(&call), list.args.is_empty(), self.tables.last())
         {
+            if *is_of_the_past && fact != Fact::Key {
+                let message = format!(
+                    "{call}() is of rows as they are now, and the table is read FOR SYSTEM_TIME AS OF another time"
+                );
+                return ControlFlow::Break(
+                    SqlError::unsupported(message).at(self.planning.tokens().find(&call)),
+                );
+            }
             let TableName { namespace, name: own } = table;
             let marked = format!("{MARK}{call}{SEPARATOR}{namespace}{SEPARATOR}{own}");
             *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote('"', marked))]);
