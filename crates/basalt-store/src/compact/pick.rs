@@ -21,9 +21,11 @@
 //! 7. **Part.** A file of which only some rows count, since a split, is rewritten when nothing else is to do; the last region
 //!    to do so frees the file.
 //!
-//! Files that do not overlap are otherwise left alone, however many there are.
+//! Files that do not overlap are otherwise left alone, however many there are. Of deep and of small files no more than `files_max` are merged at a
+//! time, the smallest: a program that never lives for long gets on with them, too.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use basalt_model::Seq;
 use bytes::Bytes;
@@ -42,6 +44,8 @@ pub struct PickOptions {
     pub small_bytes: u64,
     /// Small neighbours that are merged. Default 8.
     pub small_count: usize,
+    /// Deep or small files that are merged at a time, about. Default 64. Lower gets on in smaller steps and writes more.
+    pub files_max: usize,
     /// What overlaps in a bulk ingest is merged up to this size. Default 8 GiB.
     pub ingested_bytes_max: u64,
     /// Files with no newer timestamp than this are expired; `i64::MIN` if the family has no TTL.
@@ -61,6 +65,7 @@ impl Default for PickOptions {
             size_ratio_percent: 150,
             small_bytes: 16 << 20,
             small_count: 8,
+            files_max: 64,
             ingested_bytes_max: 8 << 30,
             expired_below: i64::MIN,
             ttl_ms: i64::MAX,
@@ -214,8 +219,9 @@ fn deep<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a File
     }
     let mut runs: Vec<Run<'a>> = runs.into_values().filter(|run| !run.spanning.is_empty()).collect();
     runs.sort_by_key(|run| run.bytes);
-    let needed = (deepest.len() - options.depth_max + 1).max(2);
-    let chosen = choose(runs, needed, options.size_ratio_percent);
+    let files_max = options.files_max.max(2);
+    let needed = (deepest.len() - options.depth_max + 1).clamp(2, files_max);
+    let chosen = choose(runs, needed..=files_max, options.size_ratio_percent);
     let hull = Hull::of(&chosen);
     let keys: Vec<_> = chosen.iter().map(|file| run_key(file)).collect();
     Some(files.iter().filter(|file| keys.contains(&run_key(file)) && hull.overlaps(file)).collect())
@@ -232,13 +238,14 @@ fn run_key(file: &FileMeta) -> (u64, u64) {
     (file.seq_min.0, file.seq_max.0)
 }
 
-/// The smallest runs until `needed` files are among them, then larger ones while they are in proportion.
-fn choose(runs: Vec<Run<'_>>, needed: usize, ratio_percent: u64) -> Vec<&FileMeta> {
+/// The smallest runs until as many files as are `wanted` at least are among them, then larger ones while they are in proportion, until there are as many
+/// as are wanted at most.
+fn choose(runs: Vec<Run<'_>>, wanted: RangeInclusive<usize>, ratio_percent: u64) -> Vec<&FileMeta> {
     let mut chosen = Vec::new();
     let mut bytes = 0u64;
     for run in runs {
         let in_proportion = u128::from(run.bytes) * 100 <= u128::from(bytes) * u128::from(ratio_percent);
-        if chosen.len() >= needed && !in_proportion {
+        if chosen.len() >= *wanted.end() || chosen.len() >= *wanted.start() && !in_proportion {
             break;
         }
         bytes += run.bytes;
@@ -307,7 +314,12 @@ fn small<'a>(files: &'a [FileMeta], options: &PickOptions) -> Option<Vec<&'a Fil
     by_first.sort_by(|a, b| a.first_row.cmp(&b.first_row).then(a.id.cmp(&b.id)));
     let stretches = by_first.split(|file| file.size_bytes >= options.small_bytes);
     let longest = stretches.max_by_key(|stretch| stretch.len())?;
-    (longest.len() >= options.small_count.max(2)).then(|| longest.to_vec())
+    if longest.len() < options.small_count.max(2) {
+        return None;
+    }
+    let bytes = |files: &&[&FileMeta]| files.iter().map(|file| file.size_bytes).sum::<u64>();
+    let smallest = longest.windows(options.files_max.clamp(2, longest.len())).min_by_key(bytes)?;
+    Some(smallest.to_vec())
 }
 
 fn part(files: &[FileMeta]) -> Option<Vec<&FileMeta>> {

@@ -170,6 +170,9 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<()> {
     if !shared.options.background || shared.options.read_only {
         return Ok(());
     }
+    // What the last one to have the database open left behind; it may have had no time for it.
+    shared.look_at_depth();
+    shared.upkeep.want_compaction();
     let loops = [("basalt-flush", flush_loop as fn(&Shared)), ("basalt-log", log_loop as fn(&Shared))];
     let compactors = shared.upkeep.compacting.slots();
     let compactors = std::iter::repeat_n(("basalt-compact", compaction_loop as fn(&Shared)), compactors);

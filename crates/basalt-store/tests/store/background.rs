@@ -214,6 +214,33 @@ fn nothing_is_compacted_unasked_while_the_switch_is_off() {
     assert!(db.stats(table).unwrap().files < 16);
 }
 
+#[test]
+fn what_an_earlier_process_left_is_compacted_in_steps_without_a_write() {
+    const FILES: u64 = 150;
+    let dir = tempfile::tempdir().unwrap();
+    let first = OpenOptions { background: false, ..options(64 << 20) };
+    let db = Database::open(dir.path(), first).unwrap();
+    let table = db.create_table(descriptor("T", &["f"])).unwrap();
+    for number in 0..FILES {
+        db.write(batch(table, 0, number), Durability::Sync).unwrap();
+        db.flush(None).unwrap();
+    }
+    let before = rows(&db.snapshot(), table).unwrap();
+    assert_eq!(db.stats(table).unwrap().files, FILES);
+    db.close().unwrap();
+
+    let db = Database::open(dir.path(), options(64 << 20)).unwrap();
+    let clock = Env::local().clock;
+    let deadline = clock.monotonic() + Duration::from_secs(60);
+    while db.stats(table).unwrap().files > 4 {
+        assert!(clock.monotonic() < deadline, "{:?}, {:?}", db.stats(table), db.metrics());
+        clock.sleep(Duration::from_millis(10));
+    }
+    let ended = db.compactions();
+    assert!(ended.len() > 2 && ended.iter().all(|done| done.files_read <= 64), "{ended:?}");
+    assert_eq!(rows(&db.snapshot(), table).unwrap(), before);
+}
+
 /// What is under way until something has ended, each state of it once.
 fn seen_until(db: &Database, ended: impl Fn() -> bool) -> Vec<RunningStats> {
     let mut seen = vec![];

@@ -56,6 +56,7 @@ fn answer(input: &str) -> String {
 fn set(options: &mut PickOptions, setting: &str) {
     let (name, value) = setting.split_once('=').expect("name=value");
     match name {
+        "files_max" => options.files_max = value.parse().expect("a number"),
         "depth_max" => options.depth_max = value.parse().expect("a number"),
         "expired_below" => options.expired_below = value.parse().expect("a number"),
         "now_ms" => options.now_ms = value.parse().expect("a number"),
