@@ -126,21 +126,21 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 _ => Ok(Transformed::no(Expr::Cast(cast))),
             }
         }
-        Expr::Cast(cast) if cast.field.data_type().is_integer() => {
-            let whole = match cast.expr.get_type(schema)? {
-                DataType::Decimal128(_, 1..) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
-                DataType::Decimal256(_, 1..) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0),
-                // Milliseconds, as of a DATE.
-                DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
-                    DataType::Timestamp(TimeUnit::Millisecond, zone)
-                }
-                _ => return Ok(Transformed::no(Expr::Cast(cast))),
-            };
-            let whole = Expr::Cast(Cast::new(cast.expr, whole));
-            Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(whole), field: cast.field })))
-        }
+        Expr::Cast(cast) if cast.field.data_type().is_integer() => to_whole(cast, schema),
         expr => Ok(Transformed::no(expr)),
     }
+}
+
+/// A CAST to an integer: DECIMALs are rounded first, dates are milliseconds.
+fn to_whole(cast: Cast, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let first = match cast.expr.get_type(schema)? {
+        DataType::Decimal128(_, 1..) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
+        DataType::Decimal256(_, 1..) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0),
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => DataType::Timestamp(TimeUnit::Millisecond, zone),
+        _ => return Ok(Transformed::no(Expr::Cast(cast))),
+    };
+    let first = Expr::Cast(Cast::new(cast.expr, first));
+    Ok(Transformed::yes(Expr::Cast(Cast { expr: Box::new(first), field: cast.field })))
 }
 
 /// A cast that [`exact`] does better; anything else as it is.
