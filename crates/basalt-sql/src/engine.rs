@@ -133,8 +133,8 @@ impl Engine {
             .with_analyzer_rules(vec![
                 Arc::new(CharBlanks::new()),
                 Arc::new(PaddedKeys),
-                Arc::new(PhoenixNumbers),
                 Arc::new(MixedNumbers),
+                Arc::new(PhoenixNumbers),
                 Arc::new(ComparedInstants::new()),
                 Arc::new(ResolveGroupingFunction::new()),
                 Arc::new(SingleRows),

@@ -26,7 +26,6 @@ mod number_format;
 mod number_text;
 mod numbers;
 mod plain;
-mod powers;
 mod product;
 mod rounding;
 mod text;
@@ -85,7 +84,6 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(escaped::functions());
     all.extend(names::functions());
     all.extend(now::functions());
-    all.extend(powers::functions());
     all.push(collation::function());
     all.push(number_text::to_number());
     all.push(unsigned::not_negative());
@@ -94,7 +92,7 @@ pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<Str
     all.extend(planners.get("md5").map(digest::md5));
     let mut functions: HashMap<_, _> =
         all.into_iter().map(|function| (function.name().to_owned(), Arc::new(function))).collect();
-    for (alias, name) in [("trim", "btrim"), ("substring", "substr"), ("ceiling", "ceil"), ("pow", "power")] {
+    for (alias, name) in [("trim", "btrim"), ("substring", "substr"), ("ceiling", "ceil")] {
         functions.extend(functions.get(name).cloned().map(|function| (alias.to_owned(), function)));
     }
     functions

@@ -81,7 +81,7 @@ mod tests {
     fn long_chains_are_as_deep_as_they_must_be_and_read_as_before() {
         for (count, most) in [(1, 0), (2, 1), (SHORT, SHORT - 1), (SHORT + 1, 5), (1000, 10)] {
             for joint in [" OR ", " AND "] {
-                let names: Vec<String> = (0..count).map(|at| format!("c{at}")).collect();
+                let names: Vec<String> = (0..count).map(|at| format!("C{at}")).collect();
                 let text = names.join(joint);
                 let parsed = parse_condition(&text).unwrap();
                 assert_eq!((parsed.to_string(), depth(&parsed)), (text, most), "{count}{joint}");
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_stands_between_chains_ends_them() {
-        let ors = vec!["a AND b"; 20].join(" OR ");
+        let ors = vec!["A AND B"; 20].join(" OR ");
         let parsed = parse_condition(&format!("({ors}) AND NOT ({ors})")).unwrap();
         assert_eq!(parsed.to_string(), format!("({ors}) AND NOT ({ors})"));
         let Expr::BinaryOp { left, .. } = &parsed else { panic!("{parsed}") };

@@ -73,11 +73,12 @@ fn of_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             Transformed::new_transformed(Expr::Case(Case { expr, when_then_expr, else_expr }), changed)
         }
-        Expr::Between(Between { mut expr, negated, mut low, mut high }) => {
+        // Beside a floating-point number DECIMALs become such of its own type, see `super::numbers`.
+        Expr::Between(Between { mut expr, negated, mut low, mut high }) if !is_float(&expr, schema) => {
             let changed = make_alike(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], schema);
             Transformed::new_transformed(Expr::Between(Between { expr, negated, low, high }), changed)
         }
-        Expr::InList(InList { mut expr, mut list, negated }) => {
+        Expr::InList(InList { mut expr, mut list, negated }) if !is_float(&expr, schema) => {
             let mut values: Vec<&mut Expr> = std::iter::once(expr.as_mut()).chain(&mut list).collect();
             let changed = make_alike(&mut values, schema);
             Transformed::new_transformed(Expr::InList(InList { expr, list, negated }), changed)
@@ -87,10 +88,20 @@ fn of_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// Makes floating-point numbers of the DECIMALs, if both are there; true if so.
+fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|found| found.is_floating())
+}
+
+/// Makes floating-point numbers of the DECIMALs, if both are there; true if so. Literals beside nothing but FLOATs become FLOATs.
 fn make_alike(values: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let types: Vec<DataType> = values.iter().filter_map(|value| value.get_type(schema).ok()).collect();
-    let Some(number) = common(types.iter()) else { return false };
+    let Some(mut number) = common(types.iter()) else { return false };
+    let is_column_of_decimals = |value: &&mut Expr| {
+        !value.column_refs().is_empty() && value.get_type(schema).is_ok_and(|found| is_decimal(&found))
+    };
+    if !types.contains(&DataType::Float64) && !values.iter().any(is_column_of_decimals) {
+        number = DataType::Float32;
+    }
     for value in values {
         **value = compared(std::mem::take(*value), &number, schema);
     }
