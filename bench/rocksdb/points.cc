@@ -229,6 +229,7 @@ int main(int argc, char** argv) {
   options.statistics->set_stats_level(rocksdb::StatsLevel::kDisableAll);
   Scan(db, rows, "scan of files", false, kScans);
   Scan(db, rows, "scan into the cache", true, 1);
+  Scan(db, rows, "second scan, of the cache", true, 1);
   Scan(db, rows, "scan of the cache", true, kScans);
   Report("cache, filled", double(table.block_cache->GetUsage()) / rows, "bytes/row");
   for (uint64_t threads : {1, 2}) {

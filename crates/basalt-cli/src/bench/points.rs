@@ -196,11 +196,13 @@ impl Answers<'_> {
         Ok(())
     }
 
-    /// Scans that leave nothing in the cache, which read files; one that fills it; and then of the cache.
+    /// Scans that leave nothing in the cache, which read files; one that fills it; one that decodes for good what that left there; and then
+    /// of the cache.
     fn scans(&mut self) -> anyhow::Result<()> {
         for (question, keep, times) in [
             ("scan of files", Keep::Nothing, SCANS),
             ("scan into the cache", Keep::Decoded, 1),
+            ("second scan, of the cache", Keep::Decoded, 1),
             ("scan of the cache", Keep::Decoded, SCANS),
         ] {
             let mut rates = Vec::with_capacity(times);

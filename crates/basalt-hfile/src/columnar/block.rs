@@ -165,6 +165,11 @@ impl ColumnarBlock {
         self.head.cells as usize
     }
 
+    /// Number of sections, those without bytes included: the numbers on a [`SectionShelf`] are below it.
+    pub fn sections(&self) -> usize {
+        self.head.sections.len()
+    }
+
     /// Number of vectors of rows.
     pub fn vectors(&self) -> usize {
         self.head.vectors()
@@ -215,6 +220,16 @@ impl ColumnarBlock {
             Kind::Presence | Kind::Filled | Kind::Values => columns.contains(&subject.into()),
             Kind::Timestamps | Kind::Types | Kind::Seqs | Kind::Beside => false,
         };
+        self.load_where(wanted).map(|_| ())
+    }
+
+    /// Reads the bytes of all sections that are not yet in memory; false if there were none to read.
+    pub fn load_all(&self) -> Result<bool> {
+        self.load_where(|_, _| true)
+    }
+
+    /// Reads the sections that are `wanted` and not yet here; false if there are none.
+    fn load_where(&self, wanted: impl Fn(Kind, u16) -> bool) -> Result<bool> {
         let mut loaded = Vec::new();
         let mut pending: Option<Range<usize>> = None;
         for (number, entry) in self.head.sections.iter().enumerate() {
@@ -232,13 +247,14 @@ impl ColumnarBlock {
             }
         }
         pending.map_or(Ok(()), |range| self.source.load(range))?;
-        let Some(shelf) = &self.shelf else { return Ok(()) };
+        let any = !loaded.is_empty();
+        let Some(shelf) = &self.shelf else { return Ok(any) };
         for number in loaded {
             let section = Arc::new(Section::held(&self.source, &self.head.sections[number], self.vectors())?);
             shelf.put(number, &section);
             let _ = self.sections[number].set(section);
         }
-        Ok(())
+        Ok(any)
     }
 
     /// True if a section is here, or on the shelf, from which it is taken.

@@ -71,7 +71,7 @@ impl Form {
             SqlType::Decimal(None) => Self::Decimal(decimal_scale()),
             SqlType::Timestamp => Self::Timestamp,
             SqlType::UnsignedTimestamp => Self::UnsignedTimestamp,
-            Char(_) | Varchar(_) | Binary(_) | Varbinary(_) | Array(_) => Self::Bytes,
+            Char(_) | Varchar(_) | Json | Binary(_) | Varbinary(_) | Array(_) => Self::Bytes,
         }
     }
 

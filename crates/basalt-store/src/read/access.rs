@@ -2,7 +2,7 @@
 //! How a reader reads: through which cache, what it leaves there, and what it counts.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use basalt_hfile::{CellBlock, EncodedBlock};
 
@@ -16,7 +16,7 @@ pub enum Keep {
     Nothing,
     /// Blocks as they are encoded, heads and sections of row groups as they are stored. For scans whose decoded blocks would push out all others.
     Stored,
-    /// Decoded blocks as well.
+    /// Decoded blocks as well: those that were looked for, and those that were read before.
     Decoded,
 }
 
@@ -25,6 +25,15 @@ impl Keep {
     pub(crate) fn if_wanted(wanted: bool) -> Self {
         if wanted { Self::Decoded } else { Self::Nothing }
     }
+}
+
+/// How a reader came to a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It was looked for: others may look for it as well.
+    Sought,
+    /// It follows others that were read, of which nobody may ever come again.
+    Followed,
 }
 
 /// How a reader reads: through which cache, and what it counts.
@@ -63,6 +72,54 @@ pub struct ReadCounters {
     pub rows_filtered: AtomicU64,
     /// Scans that their filter ended before it had looked at a row's cells.
     pub ended_by_filter: AtomicU64,
+}
+
+/// How a row group that somebody reads is counted: as read from storage, by its size, until its sections are asked for; then as read if one of
+/// them had to be, by the bytes of those, else as found in the cache.
+#[derive(Debug)]
+pub(super) struct Tally {
+    counters: Arc<ReadCounters>,
+    size_bytes: u64,
+    so_far: AtomicU8,
+}
+
+/// No section was asked for yet.
+const OPENED: u8 = 0;
+/// All that were asked for were in the cache.
+const CACHED: u8 = 1;
+/// One was read.
+const READ: u8 = 2;
+
+impl Tally {
+    /// Of a group that takes so many bytes of its file.
+    pub(super) fn new(counters: &Arc<ReadCounters>, size_bytes: u64) -> Self {
+        counters.blocks_read.fetch_add(1, Relaxed);
+        counters.bytes_read.fetch_add(size_bytes, Relaxed);
+        Self { counters: Arc::clone(counters), size_bytes, so_far: AtomicU8::new(OPENED) }
+    }
+
+    /// A section was in the cache.
+    pub(super) fn found(&self, bytes: u64) {
+        if self.so_far.compare_exchange(OPENED, CACHED, Relaxed, Relaxed).is_ok() {
+            self.counters.blocks_cached.fetch_add(1, Relaxed);
+            self.counters.blocks_read.fetch_sub(1, Relaxed);
+            self.counters.bytes_read.fetch_sub(self.size_bytes, Relaxed);
+        }
+        self.counters.bytes_cached.fetch_add(bytes, Relaxed);
+    }
+
+    /// A section was read.
+    pub(super) fn read(&self, bytes: u64) {
+        match self.so_far.swap(READ, Relaxed) {
+            OPENED => _ = self.counters.bytes_read.fetch_sub(self.size_bytes, Relaxed),
+            CACHED => {
+                self.counters.blocks_read.fetch_add(1, Relaxed);
+                self.counters.blocks_cached.fetch_sub(1, Relaxed);
+            }
+            _ => {}
+        }
+        self.counters.bytes_read.fetch_add(bytes, Relaxed);
+    }
 }
 
 impl ReadCounters {

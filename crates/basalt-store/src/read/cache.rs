@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The block cache: blocks of store files, shared by everything that reads a database.
 //!
-//! Other blocks are held decoded, for lookups and scans of what fits, or verified and decompressed but encoded, for scans whose decoded blocks would
-//! push out all others: decoding them again takes less than reading them.
-//!
+//! Other blocks are held decoded, or verified and decompressed but encoded: decoding them again takes less than reading them.
 //! Of a row group the cache holds its head, which leads to all parts of it, the sections that scans have loaded, as they are
-//! stored, and the parts that were decoded to cells, each for itself. A lookup of one row decodes that row alone, until the same part was asked for a few times
+//! stored, and the parts that were decoded to cells, each for itself.
+//!
+//! Lookups leave decoded blocks. A scan that goes on leaves what it reads as it is stored, in as little memory as possible, since nobody may come
+//! again; what it finds stored has been read before, and is then held decoded in its place if there is room for it
+//! ([`BlockCache::has_room`]).
+//!
+//! Of a row group a lookup of one row decodes that row alone, until the same part was asked for a few times
 //! and there is room for all of it ([`BlockCache::is_worth_decoding`]).
 //!
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
@@ -26,6 +30,7 @@ use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, Weighter};
 
 use self::room::Room;
+use super::access::Tally;
 use crate::FileId;
 pub(crate) use room::WorkingMemory;
 
@@ -203,6 +208,11 @@ impl BlockCache {
         self.hold(owner, index, ENCODED, Held::Encoded(block.clone()));
     }
 
+    /// The block is held decoded now.
+    pub(crate) fn remove_encoded(&self, file: FileId, index: usize) {
+        self.remove(&key(file, index, ENCODED));
+    }
+
     pub(crate) fn get_head(&self, file: FileId, index: usize) -> Option<Arc<ColumnarBlock>> {
         match self.get_held(&key(file, index, HEAD)) {
             Some(Held::Head(block, _)) => Some(block),
@@ -216,9 +226,19 @@ impl BlockCache {
         self.hold(owner, index, HEAD, Held::Head(Arc::clone(block), bytes));
     }
 
-    /// Where the sections of a row group are kept.
-    pub(crate) fn shelf(self: &Arc<Self>, owner: BlockOwner, index: usize) -> Box<dyn SectionShelf> {
-        Box::new(Shelf { cache: Arc::clone(self), owner, index })
+    /// Where the sections of a row group are kept, which are counted when they are read or found there.
+    pub(super) fn shelf(
+        self: &Arc<Self>,
+        owner: BlockOwner,
+        index: usize,
+        tally: Tally,
+    ) -> Box<dyn SectionShelf> {
+        Box::new(Shelf { cache: Arc::clone(self), owner, index, tally })
+    }
+
+    /// All parts of a row group of so many sections are held decoded now.
+    pub(crate) fn remove_sections(&self, file: FileId, index: usize, sections: usize) {
+        (0..sections).for_each(|number| self.remove(&key(file, index, SECTIONS + number as u32)));
     }
 
     /// True if a part of a row group, which is not held, should be decoded and kept: rows of it are looked up again and
@@ -238,6 +258,11 @@ impl BlockCache {
             return false;
         }
         counter.store(0, Relaxed);
+        self.has_room()
+    }
+
+    /// True if nothing has to leave for another block.
+    pub(crate) fn has_room(&self) -> bool {
         self.blocks.weight() < self.blocks.capacity() / 16 * 15
     }
 
@@ -255,6 +280,14 @@ impl BlockCache {
             self.look_at_favoured();
         }
         self.blocks.insert(key, entry);
+    }
+
+    fn remove(&self, key: &BlockKey) {
+        if let Some((key, entry)) = self.blocks.remove(key)
+            && entry.favoured
+        {
+            self.leaving.0.favoured_bytes.fetch_sub(ByMemory.weight(&key, &entry), Relaxed);
+        }
     }
 
     /// Finds out whether favoured blocks still are, before something has to leave.
@@ -287,17 +320,22 @@ struct Shelf {
     cache: Arc<BlockCache>,
     owner: BlockOwner,
     index: usize,
+    tally: Tally,
 }
 
 impl SectionShelf for Shelf {
     fn get(&self, number: usize) -> Option<Arc<Section>> {
         match self.cache.get_held(&key(self.owner.file, self.index, SECTIONS + number as u32)) {
-            Some(Held::Section(section)) => Some(section),
+            Some(Held::Section(section)) => {
+                self.tally.found(section.memory_bytes() as u64);
+                Some(section)
+            }
             _ => None,
         }
     }
 
     fn put(&self, number: usize, section: &Arc<Section>) {
+        self.tally.read(section.memory_bytes() as u64);
         self.cache.hold(self.owner, self.index, SECTIONS + number as u32, Held::Section(Arc::clone(section)));
     }
 }

@@ -4,6 +4,7 @@
 //! Damage is reported with the file, the offset, the table and the rows that the block may have held: from
 //! its index key up to the next one. A source that met a damaged block goes on behind it when asked again.
 
+mod group;
 mod list;
 
 use std::fmt;
@@ -13,11 +14,12 @@ use std::sync::{Arc, OnceLock};
 
 use basalt_hfile::columnar::WholeFacts;
 use basalt_hfile::file_info::keys;
-use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding, HFileReader, ReadOptions};
+use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, EncodedBlock, Encoding, HFileReader, ReadOptions};
 use basalt_model::{KeyRange, Seq};
 use bytes::Bytes;
 
-use super::access::{Keep, ReadAccess};
+use self::group::Group;
+use super::access::{Keep, ReadAccess, Way};
 use super::cache::BlockOwner;
 use super::handle::FileHandle;
 use super::known_values::KnownValues;
@@ -218,43 +220,52 @@ impl StoreFile {
     }
 
     /// Block `index`, which is no row group, from the cache or from storage.
-    pub(crate) fn block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
+    pub(super) fn block(&self, index: usize, way: Way, access: &ReadAccess) -> Result<Arc<CellBlock>> {
         if let Some(block) = access.cache.get(self.meta.id, index, 0) {
             access.counters.found_in_cache(&block);
             return Ok(block);
         }
-        self.read_block(index, access)
+        self.read_block(index, way, access)
     }
 
     /// Decodes block `index`, which is no row group and is not held decoded.
-    pub(super) fn read_block(&self, index: usize, access: &ReadAccess) -> Result<Arc<CellBlock>> {
+    pub(super) fn read_block(&self, index: usize, way: Way, access: &ReadAccess) -> Result<Arc<CellBlock>> {
         let reader = self.reader()?;
-        let explain = |error| self.explain(error, Some(index));
-        let encoded = match access.cache.get_encoded(self.meta.id, index) {
+        let (id, cache) = (self.meta.id, &access.cache);
+        let held = cache.get_encoded(id, index);
+        let was_held = held.is_some();
+        let encoded = match held {
             Some(encoded) => {
                 access.counters.found_encoded(&encoded);
                 encoded
             }
-            None => {
-                let read = match self.passing(access) {
-                    Some(file) => reader.read_encoded_block_from(file, index),
-                    None => reader.read_encoded_block(index),
-                };
-                let encoded = read.map_err(explain)?;
-                let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
-                access.counters.blocks_read.fetch_add(1, Relaxed);
-                access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
-                if access.keep == Keep::Stored {
-                    access.cache.insert_encoded(self.owner(), index, &encoded);
-                }
-                encoded
-            }
+            None => self.read_encoded(index, access)?,
         };
-        let block = Arc::new(reader.decode_block(&encoded, index).map_err(explain)?);
-        if access.keep == Keep::Decoded {
-            access.cache.insert(self.owner(), index, 0, &block);
+        let block = reader.decode_block(&encoded, index).map_err(|error| self.explain(error, Some(index)))?;
+        let block = Arc::new(block);
+        let decoded = access.keep == Keep::Decoded && (way == Way::Sought || was_held && cache.has_room());
+        if decoded {
+            if was_held {
+                cache.remove_encoded(id, index);
+            }
+            cache.insert(self.owner(), index, 0, &block);
+        } else if access.keep >= Keep::Stored && !was_held {
+            cache.insert_encoded(self.owner(), index, &encoded);
         }
         Ok(block)
+    }
+
+    fn read_encoded(&self, index: usize, access: &ReadAccess) -> Result<EncodedBlock> {
+        let reader = self.reader()?;
+        let read = match self.passing(access) {
+            Some(file) => reader.read_encoded_block_from(file, index),
+            None => reader.read_encoded_block(index),
+        };
+        let encoded = read.map_err(|error| self.explain(error, Some(index)))?;
+        let size_bytes = self.explained(reader.block_extent(index))?.size_bytes;
+        access.counters.blocks_read.fetch_add(1, Relaxed);
+        access.counters.bytes_read.fetch_add(u64::from(size_bytes), Relaxed);
+        Ok(encoded)
     }
 
     pub(crate) fn explained<T>(&self, result: basalt_hfile::Result<T>) -> Result<T> {
@@ -332,15 +343,12 @@ pub(crate) struct FileSource {
     group: Option<Group>,
     /// The block in hand and the cells in it that were not handed out.
     current: Option<Current>,
+    /// Blocks, and parts of row groups, that came one after the other since the last seek.
+    in_a_row: usize,
 }
 
-#[derive(Debug)]
-struct Group {
-    index: usize,
-    head: Arc<ColumnarBlock>,
-    /// The part to be read next.
-    next: usize,
-}
+/// So many blocks, or parts of row groups, in a row are read as if they were looked for: a scan that wants more goes on for long.
+const SOUGHT: usize = 4;
 
 /// In place of a part's number: one row of it.
 const ONE_ROW: usize = usize::MAX;
@@ -359,7 +367,17 @@ impl FileSource {
     pub(crate) fn new(file: Arc<StoreFile>, access: ReadAccess, seq_max: Seq) -> Self {
         let seq_max = Some(seq_max).filter(|seq_max| *seq_max < file.meta.seq_max);
         let seek_row = Some(file.row_from(b""));
-        Self { file, access, seq_max, seek_row, only_row: None, next: None, group: None, current: None }
+        Self {
+            file,
+            access,
+            seq_max,
+            seek_row,
+            only_row: None,
+            next: None,
+            group: None,
+            current: None,
+            in_a_row: 0,
+        }
     }
 
     /// As [`Self::new`], for one row. The source must be made to seek it.
@@ -391,12 +409,12 @@ impl FileSource {
             if let Some(head) = file.row_group(index, &self.access)? {
                 let row = self.seek_row.as_deref().unwrap_or_default();
                 let next = head.vector_of_row(row).map_err(|error| file.explain(error, Some(index)))?;
-                self.group = Some(Group { index, head, next });
+                self.group = Some(Group::new(index, head, next));
                 continue;
             }
             let block = match self.current.take() {
                 Some(current) if current.index == index => current.block,
-                _ => file.block(index, &self.access)?,
+                _ => file.block(index, self.way(), &self.access)?,
             };
             self.take_up(index, 0, block);
         }
@@ -430,7 +448,11 @@ impl FileSource {
         }
         let block = match self.current.take() {
             Some(current) if (current.index, current.part) == (index, part) => current.block,
-            _ => file.part((index, part), &head, &self.access)?,
+            _ => {
+                let way = self.way();
+                let group = self.group.as_mut().expect("it is in hand");
+                group.part(part, way, &file, &self.access)?
+            }
         };
         self.take_up(index, part, block);
         Ok(true)
@@ -449,6 +471,11 @@ impl FileSource {
             self.seek_row = None;
         }
         self.current = Some(Current { index, part, block, at });
+        self.in_a_row += 1;
+    }
+
+    fn way(&self) -> Way {
+        if self.in_a_row < SOUGHT { Way::Sought } else { Way::Followed }
     }
 
     /// The last row before `before` that block `index` has.
@@ -460,7 +487,7 @@ impl FileSource {
         let Some(head) = self.file.row_group(index, &self.access)? else {
             return Ok(match &self.current {
                 Some(current) if current.index == index => last_of(&current.block),
-                _ => last_of(&*self.file.block(index, &self.access)?),
+                _ => last_of(&*self.file.block(index, Way::Sought, &self.access)?),
             });
         };
         let part = head.vector_of_row(before).map_err(|error| self.file.explain(error, Some(index)))?;
@@ -489,6 +516,7 @@ impl CellSource for FileSource {
         self.seek_row = Some(self.file.row_from(row));
         self.next = None;
         self.group = None;
+        self.in_a_row = 0;
         if let Some(current) = &mut self.current {
             current.at = current.block.len();
         }

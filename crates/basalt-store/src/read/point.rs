@@ -14,7 +14,7 @@ use basalt_hfile::{CellBlock, CellRun, ColumnarBlock, Encoding};
 use basalt_model::{CellType, Seq};
 use bytes::Bytes;
 
-use super::access::{Keep, ReadAccess};
+use super::access::{Keep, ReadAccess, Way};
 use super::file::StoreFile;
 use crate::{FileId, Result};
 
@@ -367,7 +367,9 @@ impl StoreFile {
     /// Reads what a lookup of `row` needs of block `index`: the block; of a row group the row, or the part that holds it
     /// if that is looked into again and again.
     fn block_of_row(&self, index: usize, row: &[u8], access: &ReadAccess) -> Result<Arc<CellBlock>> {
-        let Some(head) = self.row_group(index, access)? else { return self.read_block(index, access) };
+        let Some(head) = self.row_group(index, access)? else {
+            return self.read_block(index, Way::Sought, access);
+        };
         let part = head.vector_of_row(row).map_err(|error| self.explain(error, Some(index)))?;
         self.decode_for_row((index, part), row, &head, access)
     }

@@ -24,7 +24,6 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use basalt_hfile::columnar::{Mask, VECTOR};
 use basalt_hfile::{CellRun, ColumnarBlock, Encoding};
@@ -33,7 +32,7 @@ use bytes::Bytes;
 
 use self::stretches::{Stretch, stretches};
 use self::woven::{OfCells, Opened, Ranks, Side, Woven, weave};
-use super::access::{Keep, ReadAccess};
+use super::access::{Keep, ReadAccess, Tally};
 use super::cache::WorkingMemory;
 use super::cell_columns::CellColumns;
 use super::family::{BoxedSource, FamilyInput, FamilyStream, SourceMaker, file_sources};
@@ -527,9 +526,8 @@ fn reopened(
     access: &ReadAccess,
 ) -> Result<Opened> {
     let size_bytes = file.explained(file.reader()?.block_extent(block))?.size_bytes;
-    access.counters.blocks_read.fetch_add(1, Relaxed);
-    access.counters.bytes_read.fetch_add(size_bytes.into(), Relaxed);
-    let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.owner(), block));
+    let tally = Tally::new(&access.counters, size_bytes.into());
+    let shelf = (access.keep >= Keep::Stored).then(|| access.cache.shelf(file.owner(), block, tally));
     let group = Arc::new(group.reopened(shelf));
     // As stored, and once more in the pieces that go into the cache and may have to leave it while they are read.
     let memory = Arc::new(access.cache.work_with(2 * u64::from(size_bytes)));

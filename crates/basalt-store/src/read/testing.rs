@@ -138,9 +138,13 @@ pub(crate) fn store_file(env: &Env, id: u64, cells: &[Cell]) -> Arc<StoreFile> {
 
 /// The same in any encoding.
 pub(crate) fn encoded_file(env: &Env, id: u64, cells: &[Cell], encoding: Encoding) -> Arc<StoreFile> {
+    file_of(env, id, cells, WriterOptions { block_bytes: 256, encoding, ..WriterOptions::default() })
+}
+
+/// Writes cells, in key order, as a store file.
+pub(crate) fn file_of(env: &Env, id: u64, cells: &[Cell], options: WriterOptions) -> Arc<StoreFile> {
     let path = PathBuf::from(format!("/{id}"));
     let mut file = env.storage.create(&path).expect("memory does not fail");
-    let options = WriterOptions { block_bytes: 256, encoding, ..WriterOptions::default() };
     let mut writer = HFileWriter::new(&mut file, options).expect("the options are valid");
     for cell in cells {
         writer.append(cell.borrow()).expect("the cells are sorted");

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 use std::path::Path;
 
+use basalt_hfile::WriterOptions;
+
 use super::*;
-use crate::read::testing::{Cell, access, cells_of, memory_env, store_file};
+use crate::read::BlockCache;
+use crate::read::testing::{Cell, access, cells_of, file_of, memory_env, store_file};
 
 fn numbered(rows: std::ops::Range<u64>) -> Vec<Cell> {
     rows.map(|i| Cell::put(&format!("row{i:05}"), "q", 1, i)).collect()
@@ -69,12 +72,88 @@ fn what_is_too_much_decoded_is_kept_encoded() {
     assert_eq!(encoded.blocks, blocks);
     assert_eq!(scan(&access), (blocks, blocks));
     assert_eq!((access.cache.stats().hits, access.cache.stats().misses), (blocks, blocks));
-    // Who may keep them decoded decodes them once more, and takes more memory for them.
+    // Who may keep them decoded has found them a second time: they are held decoded in place of that.
     let decoding = ReadAccess { keep: Keep::Decoded, ..access.clone() };
     scan(&decoding);
-    let both = access.cache.stats();
-    assert!(both.blocks == 2 * blocks && both.bytes > 2 * encoded.bytes, "{both:?}, {encoded:?}");
+    let decoded = access.cache.stats();
+    assert!(decoded.blocks == blocks && decoded.bytes > encoded.bytes, "{decoded:?}, {encoded:?}");
     assert_eq!(scan(&decoding), (blocks, 3 * blocks));
+}
+
+#[test]
+fn what_a_scan_reads_is_decoded_for_good_when_it_is_read_again() {
+    let (env, access) = (memory_env(), access());
+    let cells = numbered(0..100);
+    let file = store_file(&env, 1, &cells);
+    let blocks = file.blocks_end().expect("it is sound");
+    let decoded =
+        || (0..blocks).filter(|&index| access.cache.get(file.meta().id, index, 0).is_some()).count();
+    for held in [SOUGHT, blocks, blocks] {
+        assert_eq!(
+            drain(&mut FileSource::new(Arc::clone(&file), access.clone(), Seq(u64::MAX)), None),
+            cells
+        );
+        assert_eq!((decoded(), access.cache.stats().blocks as usize), (held, blocks));
+        assert_eq!(access.counters.blocks_read.load(Relaxed), blocks as u64);
+    }
+}
+
+#[test]
+fn of_a_row_group_that_a_scan_reads_the_sections_are_held_and_its_parts_when_it_is_read_again() {
+    let env = memory_env();
+    let access = ReadAccess { cache: Arc::new(BlockCache::new(64 << 20)), ..access() };
+    let cells = numbered(0..20_000);
+    let options =
+        WriterOptions { encoding: Encoding::Columnar, block_bytes: 4 << 20, ..WriterOptions::default() };
+    let file = file_of(&env, 1, &cells, options);
+    assert_eq!(file.blocks_end().expect("it is sound"), 1);
+    let group = file.row_group(0, &access).expect("it is sound").expect("it is one");
+    let parts = group.vectors();
+    let decoded = || (0..parts).filter(|&part| access.cache.get(file.meta().id, 0, part).is_some()).count();
+    let mut bytes = Vec::new();
+    for held in [SOUGHT, parts, parts] {
+        assert_eq!(
+            drain(&mut FileSource::new(Arc::clone(&file), access.clone(), Seq(u64::MAX)), None),
+            cells
+        );
+        assert_eq!(decoded(), held);
+        bytes.push(access.cache.stats().bytes);
+    }
+    assert!(parts > 10 && bytes[0] * 2 < bytes[1] && bytes[1] == bytes[2], "{bytes:?} for {parts} parts");
+    // The head and the parts: the sections have left for them.
+    assert_eq!(access.cache.stats().blocks as usize, 1 + parts);
+}
+
+#[test]
+fn where_others_would_have_to_leave_what_is_read_again_stays_as_it_is_stored() {
+    let env = memory_env();
+    let cells = numbered(0..5_000);
+    let file = file_of(&env, 1, &cells, WriterOptions { block_bytes: 1 << 10, ..WriterOptions::default() });
+    let blocks = file.blocks_end().expect("it is sound") as u64;
+    let scan = |access: &ReadAccess| {
+        assert_eq!(
+            drain(&mut FileSource::new(Arc::clone(&file), access.clone(), Seq(u64::MAX)), None),
+            cells
+        );
+        access.cache.stats()
+    };
+    let bytes_of = |scans: usize| {
+        let access = ReadAccess { cache: Arc::new(BlockCache::new(64 << 20)), ..access() };
+        let mut bytes = 0;
+        for _ in 0..scans {
+            bytes = scan(&access).bytes;
+        }
+        bytes
+    };
+    let (stored, decoded) = (bytes_of(1), bytes_of(2));
+    let access = ReadAccess { cache: Arc::new(BlockCache::new((stored + decoded) / 2)), ..access() };
+    for _ in 0..4 {
+        scan(&access);
+    }
+    let stats = access.cache.stats();
+    assert!(stored < stats.bytes && stats.bytes <= stats.capacity_bytes, "{stats:?}");
+    let read = access.counters.blocks_read.load(Relaxed);
+    assert!(read < 2 * blocks, "{read} blocks were read in four scans of {blocks}");
 }
 
 #[test]
