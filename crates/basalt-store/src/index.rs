@@ -49,6 +49,8 @@ pub trait IndexKeeper: Send + Sync + std::fmt::Debug {
 pub struct IndexChange<'a> {
     /// The index.
     pub index: TableId,
+    /// The table whose rows change.
+    pub base: TableId,
     /// The visible cells of each changed row as it was; none if it was not there. Rows ascend.
     pub before: &'a [Vec<CellRun>],
     /// The same of each row as it will be.
@@ -75,6 +77,14 @@ impl IndexChange<'_> {
         }
         rows.truncate(max);
         Ok(rows)
+    }
+}
+
+impl IndexChange<'_> {
+    /// The visible cells of some rows of the base table, which ascend, as they were before the batch.
+    pub fn base_rows(&self, rows: &[&[u8]]) -> Result<Vec<Vec<CellRun>>> {
+        let View { shared, version, seq, .. } = self.view;
+        crate::snapshot::read::rows(shared, version, self.base, rows, None, *seq)
     }
 }
 

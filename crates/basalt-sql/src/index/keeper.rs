@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use basalt_hfile::CellRun;
 use basalt_hfile::typed::RowEncoder;
-use basalt_model::rowkey::split_column;
+use basalt_model::index::IndexSource;
+use basalt_model::rowkey::{KeyError, decode_row_key, encode_row_key, split_column};
 use basalt_model::{
     CellType, IndexDescriptor, KeyRange, LATEST_TIMESTAMP, RowMutationRef, TableDescriptor, TableId,
     TableName, TableSchema, WriteBatch,
 };
 use basalt_store::{Error, IndexChange, IndexKeeper};
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::entries::Entries;
@@ -33,7 +35,12 @@ pub(super) struct Keeper {
     refresh: bool,
     /// Set if no two rows may have the same values.
     unique: Option<Leading>,
+    /// Where the index's key has the columns of the table's.
+    base_key: Vec<usize>,
 }
+
+/// So many index rows with the same values are looked at whether their rows still have these.
+const ENDED_MAX: usize = 256;
 
 /// Index rows of some base rows: for each base row its position in the batch, if it has one.
 struct Made {
@@ -52,7 +59,11 @@ impl Keeper {
         let entries = Entries::try_new(planning, descriptor)?;
         let index = descriptor.index.as_ref().ok_or_else(|| SqlError::internal("an index is none"))?;
         let base = planning.table(&index.on)?;
+        let own = descriptor.schema.as_ref().ok_or_else(|| SqlError::internal("an index has no columns"))?;
+        let base_key = base.table_schema().key.iter().map(|key| place_of(&key.name, index, own));
+        let base_key = base_key.collect::<Option<_>>();
         Ok(Self {
+            base_key: base_key.ok_or_else(|| SqlError::internal("an index lacks a column of the key"))?,
             name: descriptor.name.clone(),
             encoder: Mutex::new(entries.encoder()?),
             entries,
@@ -120,13 +131,45 @@ impl Keeper {
         for row in fresh {
             let Some(prefix) = leading.values_of(self.entries.index(), row.row()) else { continue };
             let range = KeyRange::prefix(prefix.to_vec());
-            let known = change.rows(range, gone.len() + 1)?;
-            if !seen.insert(prefix) || known.iter().any(|known| !gone.contains(&known[..])) {
+            let most = gone.len() + if self.refresh { ENDED_MAX } else { 1 };
+            let mut known = change.rows(range, most)?;
+            let may_be_more = known.len() == most;
+            known.retain(|known| !gone.contains(&known[..]));
+            let is_taken =
+                !known.is_empty() && (!self.refresh || may_be_more || self.are_true(change, &known)?);
+            if !seen.insert(prefix) || is_taken {
                 return Err(repeated(&self.name));
             }
         }
         Ok(())
     }
+
+    /// True if a row of the table still has the values of one of these index rows: values end by themselves, and their index rows later.
+    fn are_true(&self, change: &IndexChange<'_>, known: &[Bytes]) -> Result<bool, SqlError> {
+        let key_of = |row: &Bytes| {
+            let values = decode_row_key(&self.entries.index().key, row)?;
+            let own: Vec<_> = self.base_key.iter().map(|&at| values[at].clone()).collect();
+            let mut key = vec![];
+            encode_row_key(&self.entries.base().key, &own, &mut key).map(|()| key)
+        };
+        let keys: Result<Vec<Vec<u8>>, KeyError> = known.iter().map(key_of).collect();
+        let mut keys = keys.map_err(|error| SqlError::internal(error.to_string()))?;
+        keys.sort();
+        keys.dedup();
+        let rows = change.base_rows(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let made = self.make(change.index, &rows)?;
+        let is_known = |row: RowMutationRef<'_>| known.iter().any(|known| known[..] == *row.row());
+        Ok((0..rows.len()).any(|at| made.get(at).is_some_and(is_known)))
+    }
+}
+
+/// Where an index's key has a column of the table's.
+fn place_of(name: &str, index: &IndexDescriptor, own: &TableSchema) -> Option<usize> {
+    let is_of = |source: &IndexSource| matches!(source, IndexSource::Column(None, known) if known == name);
+    let part = index.parts.iter().find(|part| is_of(&part.source)).map(|part| &part.column);
+    let copy = index.copies.iter().find(|copy| copy.family.is_none() && copy.name == name);
+    let column = part.or(copy.map(|copy| &copy.column))?;
+    own.key.iter().position(|key| key.name == *column)
 }
 
 /// The error of a value that is there already.

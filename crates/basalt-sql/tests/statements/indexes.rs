@@ -28,7 +28,7 @@ impl Dice {
 }
 
 /// All rows of a query, sorted, as text.
-async fn rows(session: &Session, sql: &str) -> Vec<String> {
+pub(super) async fn rows(session: &Session, sql: &str) -> Vec<String> {
     answer(session, sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 

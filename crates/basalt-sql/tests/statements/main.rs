@@ -6,6 +6,7 @@ mod caching;
 mod cancelled;
 mod conditions;
 mod cursors;
+mod ended_values;
 mod explained;
 mod files;
 mod first_rows;

@@ -106,18 +106,18 @@ fn follow_table(
         }
     }
     let after = after.finish();
-    keep(view, keepers, &before, &after, out)
+    keep(view, table.id, keepers, (&before, &after), out)
 }
 
 fn keep(
     view: &View<'_>,
+    base: TableId,
     keepers: &[(TableId, Arc<dyn IndexKeeper>)],
-    before: &[Vec<CellRun>],
-    after: &[Vec<CellRun>],
+    (before, after): (&[Vec<CellRun>], &[Vec<CellRun>]),
     out: &mut WriteBatch,
 ) -> Result<()> {
     for (index, keeper) in keepers {
-        keeper.keep(&IndexChange { index: *index, before, after, view }, out)?;
+        keeper.keep(&IndexChange { index: *index, base, before, after, view }, out)?;
     }
     Ok(())
 }
