@@ -11,16 +11,17 @@
 //! | DATE, TIME | `2026-01-31 00:00:00.000`, as Phoenix's shell prints both | text |
 //! | TIMESTAMP | the same with 3, 6 or 9 digits of a second | text |
 //! | BINARY, VARBINARY | hex | text, hex |
+//! | arrays | `[a, b, NULL]`, each element as it is by itself | array |
 //!
 //! The type of a column is looked at once per batch ([`ColumnText::new`]); values then go straight into the
-//! caller's buffer. Types that tables cannot hold (lists, intervals, …) but expressions can return are printed by
+//! caller's buffer. Types that tables cannot hold (structs, intervals, …) but expressions can return are printed by
 //! Arrow's own formatter.
 
 use std::fmt::Write;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, Decimal256Array,
-    FixedSizeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    FixedSizeBinaryArray, LargeStringArray, ListArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -142,6 +143,10 @@ enum Values<'a> {
     Millis(&'a PrimitiveArray<TimestampMillisecondType>),
     Micros(&'a PrimitiveArray<TimestampMicrosecondType>),
     Nanos(&'a PrimitiveArray<TimestampNanosecondType>),
+    List {
+        array: &'a ListArray,
+        elements: Box<ColumnText<'a>>,
+    },
     Other {
         array: &'a dyn Array,
         formatter: ArrayFormatter<'a>,
@@ -182,6 +187,10 @@ impl<'a> Values<'a> {
             DataType::Timestamp(TimeUnit::Millisecond, None) => Self::Millis(array.as_primitive()),
             DataType::Timestamp(TimeUnit::Microsecond, None) => Self::Micros(array.as_primitive()),
             DataType::Timestamp(TimeUnit::Nanosecond, None) => Self::Nanos(array.as_primitive()),
+            DataType::List(_) => {
+                let lists = array.as_list();
+                Self::List { array: lists, elements: Box::new(ColumnText::new(lists.values())) }
+            }
             _ => match ArrayFormatter::try_new(array, &OTHER) {
                 Ok(formatter) => Self::Other { array, formatter },
                 Err(_) => Self::Unprintable(array),
@@ -215,6 +224,7 @@ impl<'a> Values<'a> {
             Self::Millis(array) => array,
             Self::Micros(array) => array,
             Self::Nanos(array) => array,
+            Self::List { array, .. } => array,
             Self::Other { array, .. } | Self::Unprintable(array) => *array,
         }
     }
@@ -241,15 +251,19 @@ impl<'a> Values<'a> {
             Self::FixedBinary(array) => write_hex(array.value(row), out),
             Self::Decimal { values, scale, trim } => write_decimal(values.value(row), *scale, *trim, out),
             Self::WideDecimal(array) => {
-                let text = array.value_as_string(row);
-                let fraction = text.contains('.');
-                out.write_str(if fraction { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
+                write_wide_decimal(&array.value(row).to_string(), array.scale(), out);
+                Ok(())
             }
             Self::Date(array) => write_date(i64::from(array.value(row)), out),
             Self::Seconds(array) => write_timestamp(array.value(row), 1, out),
             Self::Millis(array) => write_timestamp(array.value(row), 1_000, out),
             Self::Micros(array) => write_timestamp(array.value(row), 1_000_000, out),
             Self::Nanos(array) => write_timestamp(array.value(row), 1_000_000_000, out),
+            Self::List { array, elements } => {
+                let offsets = array.value_offsets();
+                write_list(elements, offsets[row] as usize..offsets[row + 1] as usize, out);
+                Ok(())
+            }
             Self::Other { formatter, .. } => write!(out, "{}", formatter.value(row)),
             Self::Unprintable(array) => write!(out, "<{}>", array.data_type()),
         };
@@ -292,6 +306,32 @@ fn write_decimal(value: i128, scale: i8, trim: bool, out: &mut String) -> std::f
         out.truncate(out.trim_end_matches('0').len());
     }
     Ok(())
+}
+
+/// Digits with a point before the last `scale` of them, without zeros at the end. Arrow prints no more digits than the type has, which the value of
+/// a function may exceed.
+fn write_wide_decimal(digits: &str, scale: i8, out: &mut String) {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let behind = usize::try_from(scale).unwrap_or(0);
+    let padded = format!("{digits:0>width$}", width = behind + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - behind);
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = "0".repeat(usize::try_from(-i32::from(scale)).unwrap_or(0));
+    out.extend([sign, whole, &zeros, if fraction.is_empty() { "" } else { "." }, fraction]);
+}
+
+fn write_list(elements: &ColumnText<'_>, rows: std::ops::Range<usize>, out: &mut String) {
+    out.push('[');
+    for (at, row) in rows.enumerate() {
+        if at > 0 {
+            out.push_str(", ");
+        }
+        match elements.is_null(row) {
+            true => out.push_str("NULL"),
+            false => elements.write(row, out),
+        }
+    }
+    out.push(']');
 }
 
 fn write_timestamp(value: i64, per_second: i64, out: &mut String) -> std::fmt::Result {

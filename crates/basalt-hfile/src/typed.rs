@@ -61,7 +61,7 @@ pub fn arrow_type(sql_type: SqlType) -> DataType {
         Boolean => DataType::Boolean,
         Date | Time | UnsignedDate | UnsignedTime => DataType::Timestamp(TimeUnit::Millisecond, None),
         Timestamp | UnsignedTimestamp => DataType::Timestamp(TimeUnit::Nanosecond, None),
-        Char(_) | Varchar(_) => DataType::Utf8View,
+        Char(_) | Varchar(_) | Json => DataType::Utf8View,
         Binary(_) | Varbinary(_) => DataType::Binary,
         Array(element) => DataType::List(list_field(element).into()),
     }

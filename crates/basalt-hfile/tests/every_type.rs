@@ -45,28 +45,28 @@ kinds! {
     Float, Double, UnsignedFloat, UnsignedDouble,
     Decimal(_), Boolean,
     Date, Time, Timestamp, UnsignedDate, UnsignedTime, UnsignedTimestamp,
-    Char(_), Varchar(_), Binary(_), Varbinary(_), Array(_),
+    Char(_), Varchar(_), Binary(_), Varbinary(_), Json, Array(_),
 }
 
 /// More than a vector.
 const ROWS: usize = 1100;
 
-/// The types of the list, and arrays of each that may be in one.
+/// The types of the list and JSON, and arrays of each that may be in one.
 fn types() -> Vec<SqlType> {
     let arrays = TYPES.iter().filter_map(|sql_type| sql_type.as_element()).map(SqlType::Array);
-    TYPES.into_iter().chain(arrays).collect()
+    TYPES.into_iter().chain([SqlType::Json]).chain(arrays).collect()
 }
 
 #[test]
 fn every_kind_of_type_is_in_the_list() {
-    let listed: BTreeSet<&str> = TYPES.into_iter().map(kind).collect();
+    let listed: BTreeSet<&str> = TYPES.into_iter().chain([SqlType::Json]).map(kind).collect();
     assert_eq!(listed, KINDS.iter().copied().collect());
     let in_arrays = types().into_iter().filter_map(|sql_type| match sql_type {
         SqlType::Array(element) => Some(kind(element.into())),
         _ => None,
     });
-    let in_arrays: BTreeSet<&str> = in_arrays.chain(["Array"]).collect();
-    assert_eq!(in_arrays, listed, "of all but arrays there are arrays");
+    let in_arrays: BTreeSet<&str> = in_arrays.chain(["Json", "Array"]).collect();
+    assert_eq!(in_arrays, listed, "of all but JSON and arrays there are arrays");
 }
 
 fn integers(bits: u32, is_unsigned: bool) -> Vec<i64> {
@@ -117,6 +117,7 @@ fn extremes(sql_type: SqlType) -> Vec<Value<'static>> {
             let long = "x".repeat(most.unwrap_or(400) as usize);
             texts(&["a", "größer \u{10ffff}", &long])
         }
+        Json => texts(&["{}", "[1, \"größer \u{10ffff}\"]", &format!("\"{}\"", "x".repeat(400))]),
         Binary(width) => bytes(&[&vec![0; width as usize], &vec![0xff; width as usize]]),
         Varbinary(most) => bytes(&[&[1], &[0xff; 8], &vec![7; most.unwrap_or(400) as usize]]),
         Array(element) => {
@@ -146,12 +147,12 @@ fn values_of(sql_type: SqlType, nullable: bool) -> Vec<Value<'static>> {
     values.filter(is_taken).collect()
 }
 
-/// N INTEGER and K of a type are the primary key, K in front or at the end, and V of the same type.
+/// N INTEGER and K of a type are the primary key, K in front or at the end, and V of the same type. JSON is in no key: there K is a text.
 fn table(sql_type: SqlType, order: SortOrder, is_last: bool) -> Result<TableSchema, SchemaError> {
     let part = if order == SortOrder::Asc { KeyPart::asc("K") } else { KeyPart::desc("K") };
     let mut key = vec![part, KeyPart::asc("N")];
     let mut columns = vec![
-        ColumnDefinition::new("K", sql_type),
+        ColumnDefinition::new("K", if sql_type == SqlType::Json { SqlType::Varchar(None) } else { sql_type }),
         ColumnDefinition::new("N", SqlType::Integer),
         ColumnDefinition::new("V", sql_type),
     ];
@@ -166,7 +167,7 @@ fn table(sql_type: SqlType, order: SortOrder, is_last: bool) -> Result<TableSche
 /// The rows of a table, a cell of the value in most and the empty cell in each.
 fn cells(table: &TableSchema, sql_type: SqlType) -> Vec<Cell> {
     let place = table.key.iter().position(|column| column.name == "K").unwrap();
-    let keys = values_of(sql_type, table.key[place].nullable);
+    let keys = values_of(table.key[place].sql_type, table.key[place].nullable);
     let values = values_of(sql_type, true);
     let mut rows = BTreeMap::new();
     for (number, key) in keys.into_iter().enumerate() {

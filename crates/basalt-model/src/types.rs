@@ -27,7 +27,7 @@ pub use value::Value;
 
 use serde::{Deserialize, Serialize};
 
-/// Declares [`SqlType`] and [`ElementType`] from one list: an array may hold values of any type but arrays.
+/// Declares [`SqlType`] and [`ElementType`] from one list: an array may hold values of any type but JSON and arrays.
 macro_rules! types {
     ($($(#[$doc:meta])* $name:ident $(($argument:ident: $of:ty))?,)*) => {
         /// A SQL type as declared. Fixed-width types fill their width; variable-width ones end in a key at a
@@ -36,6 +36,8 @@ macro_rules! types {
         #[serde(rename_all = "snake_case")]
         pub enum SqlType {
             $($(#[$doc])* $name $(($of))?,)*
+            /// UTF-8 that is one JSON value, as it was written; never in a key, nor in an array.
+            Json,
             /// Values of one type in order, see [`array`].
             Array(ElementType),
         }
@@ -56,11 +58,11 @@ macro_rules! types {
         }
 
         impl SqlType {
-            /// The type as that of an array's elements; `None` for arrays.
+            /// The type as that of an array's elements; `None` for JSON and arrays.
             pub fn as_element(self) -> Option<ElementType> {
                 Some(match self {
                     $(Self::$name $(($argument))? => ElementType::$name $(($argument))?,)*
-                    Self::Array(_) => return None,
+                    Self::Json | Self::Array(_) => return None,
                 })
             }
         }
@@ -129,7 +131,7 @@ impl SqlType {
             BigInt | UnsignedLong | Double | UnsignedDouble | Date | Time | UnsignedDate | UnsignedTime => 8,
             Timestamp | UnsignedTimestamp => 12,
             Char(n) | Binary(n) => n as usize,
-            Decimal(_) | Varchar(_) | Varbinary(_) | Array(_) => return None,
+            Decimal(_) | Varchar(_) | Varbinary(_) | Json | Array(_) => return None,
         })
     }
 }
@@ -160,6 +162,7 @@ impl fmt::Display for SqlType {
             Decimal(None) => "DECIMAL",
             Varchar(None) => "VARCHAR",
             Varbinary(None) => "VARBINARY",
+            Json => "JSON",
             Array(element) => return write!(f, "{} ARRAY", SqlType::from(*element)),
             Decimal(Some((precision, scale))) => return write!(f, "DECIMAL({precision},{scale})"),
             Char(n) => return write!(f, "CHAR({n})"),

@@ -4,9 +4,12 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
-    Int64Array, StringViewArray, TimestampMillisecondArray, TimestampNanosecondArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array, Float32Array,
+    Float64Array, Int64Array, ListArray, StringViewArray, TimestampMillisecondArray,
+    TimestampNanosecondArray,
 };
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{Field, i256};
 use arrow::ipc::reader::StreamReader;
 
 use super::*;
@@ -173,9 +176,27 @@ fn numbers_are_exact() {
     assert_eq!(one(Arc::new(wide.expect("fits"))), "9223372036854775807.000 | -0.001");
     let bare = Decimal128Array::from(vec![15_000_000_000, 20_000_000_000]).with_precision_and_scale(38, 10);
     assert_eq!(one(Arc::new(bare.expect("fits"))), "1.5 | 2");
+    let digits = "99999999999999999999999999999999999999";
+    let all = [format!("{digits}5"), "-5".to_owned(), "1000".to_owned(), format!("1{}", "0".repeat(39))];
+    let all = all.map(|digits| i256::from_string(&digits).expect("it has less than 77 digits"));
+    let widest = Decimal256Array::from(all.to_vec()).with_precision_and_scale(39, 1).expect("fits");
+    assert_eq!(one(Arc::new(widest)), format!("{digits}.5 | -0.5 | 100 | 1{}", "0".repeat(38)));
     let doubles = Float64Array::from(vec![0.1 + 0.2, 1.0, 1e300, f64::NAN, -0.0]);
     assert_eq!(one(Arc::new(doubles)), "0.30000000000000004 | 1.0 | 1e300 | NaN | -0.0");
     assert_eq!(one(Arc::new(BinaryArray::from_vec(vec![b"\x00\xff", b"a"]))), "00ff | 61");
+}
+
+#[test]
+fn elements_of_an_array_look_as_they_do_by_themselves() {
+    let elements = Decimal256Array::from(vec![Some(i256::from(150)), None, Some(i256::from(-200))]);
+    let elements: ArrayRef = Arc::new(elements.with_precision_and_scale(76, 2).expect("fits"));
+    let field = Arc::new(Field::new("item", elements.data_type().clone(), true));
+    let lists = ListArray::new(field, OffsetBuffer::from_lengths([2, 0, 1]), elements, None);
+    assert_eq!(one(Arc::new(lists)), "[1.5, NULL] | [] | [-2]");
+    let days: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![0]));
+    let field = Arc::new(Field::new("item", days.data_type().clone(), true));
+    let lists = ListArray::new(field, OffsetBuffer::from_lengths([1]), days, None);
+    assert_eq!(one(Arc::new(lists)), "[1970-01-01 00:00:00.000]");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use arrow::ipc::reader::{FileReader, StreamReader};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use basalt_hfile::typed::DECIMAL_DEFAULT;
 use basalt_model::SqlType;
+use basalt_model::types::value::check_json;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 
 use super::text::schema_of;
@@ -309,6 +310,14 @@ fn check_length(array: &ArrayRef, column: &TargetColumn, wrong: &mut dyn FnMut(u
                 let found = texts.value(row).chars().count();
                 if found > length as usize {
                     wrong(row, format!("has {found} characters, {sql_type} takes {length}"));
+                }
+            }
+        }
+        SqlType::Json => {
+            let texts = array.as_string_view();
+            for row in valid {
+                if let Err(error) = check_json(texts.value(row)) {
+                    wrong(row, error.to_string());
                 }
             }
         }

@@ -9,6 +9,7 @@
 //! | BOOLEAN | `true false t f yes no y n 1 0` in any case |
 //! | DATE, TIME, TIMESTAMP | `2026-01-31`, `2026-01-31 12:34:56.789`, with `T` for the space and `Z` at the end if one likes |
 //! | CHAR(n), VARCHAR(n) | at most n characters, CHAR one byte each; the empty text is NULL |
+//! | JSON | one JSON value; the empty text is NULL |
 //! | BINARY(n), VARBINARY | hex; the empty value is NULL |
 //! | arrays | only NULL; other files and UPSERT have them |
 //!
@@ -25,6 +26,7 @@ use arrow::datatypes::{DataType, i256};
 use basalt_hfile::typed::{DECIMAL_DEFAULT, arrow_type, widened};
 use basalt_model::SqlType;
 use basalt_model::types::Decimal;
+use basalt_model::types::value::check_json;
 
 /// One value on its way from text to an array.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +53,7 @@ pub(super) fn parse(sql_type: SqlType, text: &str) -> Result<Value<'_>, String> 
     match sql_type {
         Varchar(None) => return Ok(if text.is_empty() { Value::Null } else { Value::Text(text) }),
         Varchar(Some(length)) => return varchar(text, length),
+        Json => return json(text),
         Char(length) => return char(text, length),
         _ => {}
     }
@@ -100,7 +103,7 @@ pub(super) fn parse(sql_type: SqlType, text: &str) -> Result<Value<'_>, String> 
         Binary(length) => bytes(trimmed, Some(length)),
         Varbinary(length) => bytes(trimmed, length),
         Array(_) => Err(format!("{sql_type} is loaded from Parquet and Arrow files, or written with UPSERT")),
-        Varchar(_) | Char(_) => unreachable!("texts are handled above"),
+        Varchar(_) | Char(_) | Json => unreachable!("texts are handled above"),
     }
 }
 
@@ -194,6 +197,13 @@ fn varchar(text: &str, length: u32) -> Result<Value<'_>, String> {
             quoted(text),
             text.chars().count()
         )),
+    }
+}
+
+fn json(text: &str) -> Result<Value<'_>, String> {
+    match text {
+        "" => Ok(Value::Null),
+        _ => check_json(text).map(|()| Value::Text(text)).map_err(|error| error.to_string()),
     }
 }
 
@@ -412,7 +422,7 @@ impl Collector {
             Boolean => Self::Boolean(BooleanBuilder::new()),
             Date | Time | UnsignedDate | UnsignedTime => Self::Millis(TimestampMillisecondBuilder::new()),
             Timestamp | UnsignedTimestamp => Self::Nanos(TimestampNanosecondBuilder::new()),
-            Char(_) | Varchar(_) => Self::Text(StringViewBuilder::new()),
+            Char(_) | Varchar(_) | Json => Self::Text(StringViewBuilder::new()),
             Binary(_) | Varbinary(_) => Self::Bytes(BinaryBuilder::new()),
             Array(_) => Self::Nulls { data_type: arrow_type(sql_type), count: 0 },
         }

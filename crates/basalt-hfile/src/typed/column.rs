@@ -108,7 +108,7 @@ impl ColumnBuilder {
             Boolean => Values::Bool(BooleanBufferBuilder::new(0)),
             Date | Time | UnsignedDate | UnsignedTime => Values::Millis(Vec::new()),
             Timestamp | UnsignedTimestamp => Values::Nanos(Vec::new()),
-            Char(_) | Varchar(_) => Values::Text(Texts::default()),
+            Char(_) | Varchar(_) | Json => Values::Text(Texts::default()),
             Binary(_) | Varbinary(_) => Values::Bytes(BinaryBuilder::new()),
             Array(element) => {
                 let elements = Box::new(Self::new(element.into(), SortOrder::Asc, true));
@@ -124,7 +124,7 @@ impl ColumnBuilder {
             SqlType::Decimal(Some((precision, scale))) if precision <= DECIMAL64_MAX_PRECISION => {
                 Values::ShortDecimal { values: Vec::new(), precision, scale }
             }
-            SqlType::Char(_) | SqlType::Varchar(_) => Values::Text(Texts::keeping_codes()),
+            SqlType::Char(_) | SqlType::Varchar(_) | SqlType::Json => Values::Text(Texts::keeping_codes()),
             _ => return Self::new(sql_type, order, nullable),
         };
         Self::of_values(sql_type, order, nullable, values)

@@ -104,9 +104,9 @@ impl<'a> Source<'a> {
             (Timestamp | UnsignedTimestamp, DataType::Timestamp(TimeUnit::Nanosecond, _)) => {
                 Values::Nanos(array.as_primitive::<TimestampNanosecondType>().values())
             }
-            (Char(_) | Varchar(_), DataType::Utf8) => Values::Text(array.as_string()),
-            (Char(_) | Varchar(_), DataType::LargeUtf8) => Values::LargeText(array.as_string()),
-            (Char(_) | Varchar(_), DataType::Utf8View) => Values::TextView(array.as_string_view()),
+            (Char(_) | Varchar(_) | Json, DataType::Utf8) => Values::Text(array.as_string()),
+            (Char(_) | Varchar(_) | Json, DataType::LargeUtf8) => Values::LargeText(array.as_string()),
+            (Char(_) | Varchar(_) | Json, DataType::Utf8View) => Values::TextView(array.as_string_view()),
             (Binary(_) | Varbinary(_), DataType::Binary) => Values::Bytes(array.as_binary()),
             (Binary(_) | Varbinary(_), DataType::LargeBinary) => Values::LargeBytes(array.as_binary()),
             (Binary(_) | Varbinary(_), DataType::BinaryView) => Values::BytesView(array.as_binary_view()),

@@ -91,6 +91,7 @@ pub(super) fn value(sql_type: SqlType, row: u64, near: Option<i64>, chance: &mut
             Value::Timestamp { millis: number % (1 << 40), nanos: (number % 3) as u32 }
         }
         Varchar(_) => Value::Text(format!("text number {}", number % 5000).into()),
+        Json => Value::Text(format!(r#"{{"number": {}}}"#, number % 5000).into()),
         Char(_) => Value::Text(["AIR", "MAI", "SHI"][number as usize % 3].into()),
         Binary(width) => Value::Bytes(number.to_be_bytes()[8 - width as usize..].to_vec().into()),
         Varbinary(_) => Value::Bytes(number.to_be_bytes()[..number as usize % 9].to_vec().into()),

@@ -156,6 +156,12 @@ pub enum SchemaError {
         /// Its type.
         sql_type: SqlType,
     },
+    /// JSON in a key: the same value can be written in many ways.
+    #[error("column {name} of type JSON cannot be in a key; JSON_VALUE({name}, '$.member') in an index can")]
+    JsonInKey {
+        /// The column.
+        name: String,
+    },
     /// An array in a key, DESC.
     #[error("primary key column {name} of type {sql_type} cannot be DESC")]
     DescendingArray {
@@ -422,6 +428,9 @@ impl TableSchema {
             return Err(SchemaError::DuplicateColumn { name });
         }
         check_type(&name, sql_type)?;
+        if sql_type == SqlType::Json {
+            return Err(SchemaError::JsonInKey { name });
+        }
         let last = self.key.last().expect("a key has a column");
         if matches!(last.sql_type, SqlType::Varbinary(_) | SqlType::Array(_)) {
             return Err(SchemaError::VarbinaryNotLast { name: last.name.clone(), sql_type: last.sql_type });
@@ -501,6 +510,9 @@ fn key_columns(columns: &[ColumnDefinition], key: &[KeyPart]) -> Result<Vec<KeyC
         }
         last_position = Some(position);
         let (name, sql_type) = (column.name.clone(), column.sql_type);
+        if sql_type == SqlType::Json {
+            return Err(SchemaError::JsonInKey { name });
+        }
         if matches!(sql_type, SqlType::Varbinary(_) | SqlType::Array(_)) && i + 1 < key.len() {
             return Err(SchemaError::VarbinaryNotLast { name, sql_type });
         }

@@ -34,6 +34,12 @@ pub enum TypeError {
         /// The text given.
         value: String,
     },
+    /// A text that should be JSON.
+    #[error("this is no JSON: {what}")]
+    NotJson {
+        /// What is wrong with it, and where.
+        what: String,
+    },
     /// NULL in an array whose elements have a fixed width.
     #[error("an element of {sql_type} may not be NULL")]
     NullElement {
@@ -87,6 +93,7 @@ impl TypeError {
             Self::OutOfRange { sql_type: SqlType::Decimal(_), .. } | Self::TooLong { .. } => Some(206),
             Self::OutOfRange { .. } | Self::Kind { .. } => Some(203),
             Self::NotSingleByte { .. }
+            | Self::NotJson { .. }
             | Self::NullElement { .. }
             | Self::ElementSeparator { .. }
             | Self::RowTimestamp { .. } => Some(201),

@@ -292,6 +292,20 @@ fn null_is_no_bytes_in_every_type() {
 }
 
 #[test]
+fn json_is_kept_as_it_is_written_and_must_be_json() {
+    for written in ["{}", " [1.50, null]\n", "\"größer\"", "null", "1e400"] {
+        assert_eq!(bytes_of(SqlType::Json, Asc, &text(written)), written.as_bytes());
+        assert_eq!(SqlType::Json.decode(Asc, written.as_bytes()), Ok(text(written)));
+    }
+    assert_eq!(bytes_of(SqlType::Json, Asc, &text("")), b"");
+    for wrong in ["{", "{} {}", "{a: 1}", "'a'", "[1,]", "nul"] {
+        let error = SqlType::Json.encode(Asc, &text(wrong), &mut vec![]).unwrap_err();
+        assert!(matches!(error, TypeError::NotJson { .. }) && error.phoenix_code() == Some(201), "{error}");
+    }
+    assert!(SqlType::Json.as_element().is_none());
+}
+
+#[test]
 fn bytes_of_the_wrong_width_are_damage() {
     let error = SqlType::Integer.decode(Asc, &[1; 5]).unwrap_err();
     assert_eq!(error.to_string(), "INTEGER takes 4 bytes; found 5");
@@ -394,6 +408,7 @@ pub(crate) fn value_of(sql_type: SqlType) -> BoxedStrategy<Value<'static>> {
             .prop_filter("not empty", |text| !text.is_empty())
             .prop_map(|text| Value::Text(text.into()))
             .boxed(),
+        Json => any::<i64>().prop_map(|number| Value::Text(format!("[{number}]").into())).boxed(),
         Array(element) => {
             proptest::collection::vec(value_of(element.into()), 1..4).prop_map(Value::Array).boxed()
         }

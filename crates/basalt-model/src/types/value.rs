@@ -182,7 +182,7 @@ fn encode_asc(sql_type: SqlType, value: &Value<'_>, out: &mut Vec<u8>) -> Result
             put_int(sql_type, millis, sql_type == Timestamp, out)?;
             out.extend_from_slice(&nanos.to_be_bytes());
         }
-        (Char(_) | Varchar(_), Value::Text(text)) => put_text(sql_type, text, out)?,
+        (Char(_) | Varchar(_) | Json, Value::Text(text)) => put_text(sql_type, text, out)?,
         (Binary(_) | Varbinary(_), Value::Bytes(bytes)) => put_bytes(sql_type, bytes, out)?,
         (Array(element), Value::Array(values)) => {
             let mut writer = ArrayWriter::new(element, out);
@@ -236,7 +236,7 @@ fn put_decimal(sql_type: SqlType, value: Decimal, out: &mut Vec<u8>) -> Result<(
     decimal::encode(value, out).map_err(|_| out_of_range(sql_type, value))
 }
 
-/// Appends the ASC bytes of a CHAR or VARCHAR; nothing for the empty text, which is NULL.
+/// Appends the ASC bytes of a CHAR, VARCHAR or JSON; nothing for the empty text, which is NULL.
 #[inline]
 pub fn put_text(sql_type: SqlType, text: &str, out: &mut Vec<u8>) -> Result<(), TypeError> {
     match sql_type {
@@ -259,9 +259,22 @@ pub fn put_text(sql_type: SqlType, text: &str, out: &mut Vec<u8>) -> Result<(), 
             }
             out.extend_from_slice(text.as_bytes());
         }
+        SqlType::Json if text.is_empty() => {}
+        SqlType::Json => {
+            check_json(text)?;
+            out.extend_from_slice(text.as_bytes());
+        }
         _ => out.extend_from_slice(text.as_bytes()),
     }
     Ok(())
+}
+
+/// An error unless the text is one JSON value (RFC 8259).
+pub fn check_json(text: &str) -> Result<(), TypeError> {
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(TypeError::NotJson { what: error.to_string() }),
+    }
 }
 
 /// Appends the ASC bytes of a BINARY or VARBINARY; nothing for no bytes, which are NULL.
@@ -327,7 +340,7 @@ fn decode_asc(sql_type: SqlType, bytes: &[u8]) -> Result<Value<'_>, TypeError> {
             let text = std::str::from_utf8(bytes).map_err(|_| damaged("the text is not UTF-8"))?;
             Value::Text(Cow::Borrowed(text.trim_end_matches(' ')))
         }
-        Varchar(_) => {
+        Varchar(_) | Json => {
             let text = std::str::from_utf8(bytes).map_err(|_| damaged("the text is not UTF-8"))?;
             Value::Text(Cow::Borrowed(text))
         }

@@ -46,12 +46,13 @@ fn named(word: &str) -> Option<Named> {
         "VARCHAR" | "TEXT" => Named::Varchar,
         "BINARY" => Named::Binary,
         "VARBINARY" => Named::Varbinary,
+        "JSON" => Named::Plain(Json),
         _ => return None,
     })
 }
 
 /// Phoenix's names of types.
-pub(crate) const TYPE_NAMES: [&str; 24] = [
+pub(crate) const TYPE_NAMES: [&str; 25] = [
     "TINYINT",
     "SMALLINT",
     "INTEGER",
@@ -76,6 +77,7 @@ pub(crate) const TYPE_NAMES: [&str; 24] = [
     "VARCHAR",
     "BINARY",
     "VARBINARY",
+    "JSON",
 ];
 
 /// True for the first word of a type.
@@ -83,7 +85,6 @@ pub(super) fn is_type_name(word: &str) -> bool {
     named(word).is_some()
 }
 
-const NO_JSON: &str = "there is no type JSON: a VARCHAR keeps the text, and JSON_VALUE, JSON_QUERY, JSON_EXISTS and JSON_MODIFY read and change it";
 /// What is no type, where one should be.
 pub(crate) const NO_TYPE: &str = "a type";
 /// CHAR and BINARY without a length.
@@ -98,9 +99,9 @@ pub(super) fn parse_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     let start = parser.next_token();
     let named = if let Token::Word(word) = &start.token { named(&word.value) } else { None };
     let sql_type = match named {
-        None if matches!(&start.token, Token::Word(word) if word.value == "JSON") => {
+        None if let Some(instead) = missing(&start.token) => {
             let place = start.span.start;
-            return Err(ParserError::ParserError(format!("{NO_JSON}{place}")));
+            return Err(ParserError::ParserError(format!("{instead}{place}")));
         }
         None => return parser.expected(NO_TYPE, start),
         Some(Named::Plain(sql_type)) => sql_type,
@@ -117,6 +118,19 @@ pub(super) fn parse_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
     parse_array(parser, sql_type)
 }
 
+/// What to say of a type of Phoenix 5.3 that is not there.
+fn missing(token: &Token) -> Option<&'static str> {
+    match token {
+        Token::Word(word) if word.value == "BSON" => {
+            Some("there is no type BSON; JSON keeps a document as a text")
+        }
+        Token::Word(word) if word.value == "VARBINARY_ENCODED" => Some(
+            "there is no type VARBINARY_ENCODED; VARBINARY is the same at the end of a key, and BINARY(n) before it",
+        ),
+        _ => None,
+    }
+}
+
 /// What may follow a type: `ARRAY`, `ARRAY[n]`, `[]`, `[n]`. The length is not part of the type, as in Phoenix.
 fn parse_array(parser: &mut Parser, sql_type: SqlType) -> Result<SqlType, ParserError> {
     let is_array = parser.accept("ARRAY");
@@ -131,7 +145,7 @@ fn parse_array(parser: &mut Parser, sql_type: SqlType) -> Result<SqlType, Parser
     }
     match sql_type.as_element() {
         Some(element) => Ok(SqlType::Array(element)),
-        None => parser.expected("a type; arrays hold no arrays", parser.peek_token()),
+        None => parser.expected("a type; arrays hold no arrays and no JSON", parser.peek_token()),
     }
 }
 

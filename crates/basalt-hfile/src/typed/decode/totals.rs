@@ -75,9 +75,9 @@ impl Totals {
             matches!(column, ColumnRef::Column(index) if table.columns[index].default_value.is_some());
         let is_number = !matches!(
             table.sql_type(column),
-            Decimal(None) | Boolean | Char(_) | Varchar(_) | Binary(_) | Varbinary(_) | Array(_)
+            Decimal(None) | Boolean | Char(_) | Varchar(_) | Json | Binary(_) | Varbinary(_) | Array(_)
         );
-        let is_text = matches!(table.sql_type(column), Varchar(_) | Varbinary(_));
+        let is_text = matches!(table.sql_type(column), Varchar(_) | Varbinary(_) | Json);
         (is_number || wanted.is_count() || is_text && !wanted.sum) && !has_default
     }
 }

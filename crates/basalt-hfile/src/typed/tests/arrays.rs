@@ -42,6 +42,7 @@ pub(super) fn types() -> Vec<SqlType> {
         Varchar(Some(5)),
         Binary(3),
         Varbinary(None),
+        Json,
         Decimal(Some((38, 0))),
     ]
 }
@@ -131,6 +132,7 @@ pub(super) fn array(sql_type: SqlType, words: &[Option<u64>]) -> ArrayRef {
             let chars = n.unwrap_or(12) as usize;
             Arc::new(StringViewArray::from_iter(words.map(|w| w.map(|w| text(w, chars, false)))))
         }
+        Json => Arc::new(StringViewArray::from_iter(words.map(|w| w.map(|w| format!("[{w}]"))))),
         Binary(n) => Arc::new(BinaryArray::from_iter(words.map(|w| w.map(|w| bytes(w, n as usize))))),
         Varbinary(_) => {
             Arc::new(BinaryArray::from_iter(words.map(|w| w.map(|w| bytes(w, 1 + w as usize % 8)))))
