@@ -12,7 +12,7 @@ use futures::StreamExt;
 use crate::answer::{self, Row};
 use crate::chance::Chance;
 use crate::query::Query;
-use crate::world::{Table, Value, World};
+use crate::world::{Index, Table, Value, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -57,22 +57,28 @@ impl Tried {
         let encoding = if chance.one_in(2) { "COLUMNAR" } else { *chance.of(&ENCODINGS) };
         let options = format!("DATA_BLOCK_ENCODING = '{encoding}', BLOCKSIZE = 1024, SALT_BUCKETS = 3");
         let tried = Self { place, encoding, session };
+        // Some indexes are built of rows of files, others follow every write, and others do both.
+        let mut made = vec![];
         for table in &world.tables {
             tried.run(&table.create(&options, place == Place::Compacted)).await;
-            tried.fill(table, chance).await;
+            let early = world.indexes.iter().filter(|index| index.table == table.name);
+            let early: Vec<_> = early.filter(|_| place == Place::Files && chance.one_in(2)).collect();
+            tried.fill(table, &early, chance).await;
+            made.extend(early.into_iter().map(|index| index.name.as_str()));
         }
         for view in &world.views {
             tried.run(&view.create(world)).await;
         }
         for index in &world.indexes {
-            if place != Place::Memory && chance.one_in(2) {
+            if place != Place::Memory && !made.contains(&index.name.as_str()) && chance.one_in(2) {
                 tried.run(&index.create()).await;
             }
         }
         tried
     }
 
-    async fn fill(&self, table: &Table, chance: &mut Chance) {
+    /// Writes the rows of a table, and makes some indexes once it has a third of them.
+    async fn fill(&self, table: &Table, early: &[&Index], chance: &mut Chance) {
         let database = self.session.engine().database();
         let upsert = |rows: &[Vec<Value>]| {
             format!("UPSERT INTO {} VALUES {}", table.name, Table::values(rows, Value::ours))
@@ -95,6 +101,9 @@ impl Tried {
         }
         for (at, rows) in table.rows.chunks(table.rows.len().div_ceil(3).max(1)).enumerate() {
             self.run(&upsert(rows)).await;
+            for index in early.iter().filter(|_| at == 0) {
+                self.run(&index.create()).await;
+            }
             if matches!(self.place, Place::Files | Place::Compacted) && at < 2 {
                 database.flush(None).unwrap();
             }

@@ -18,13 +18,16 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
+};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::StreamExt;
 
-use super::BasaltTable;
 use super::choose::{Wish, lost};
+use super::{BasaltTable, shared};
 use crate::index::Usable;
 use crate::keys;
 
@@ -44,6 +47,7 @@ pub(super) struct IndexOnlyScan {
     properties: Arc<PlanProperties>,
     /// What EXPLAIN says.
     title: String,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 /// Columns of an index that a plan reads, in declared order of the index.
@@ -103,7 +107,15 @@ impl IndexOnlyScan {
             PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
                 .with_scheduling_type(SchedulingType::Cooperative);
         let title = format!("table={}, index={}{note}", table.relation_name(), index.name());
-        Ok(Arc::new(Self { input, takes: takes.into(), schema, properties: Arc::new(properties), title }))
+        let (takes, properties) = (takes.into(), Arc::new(properties));
+        Ok(Arc::new(Self {
+            input,
+            takes,
+            schema,
+            properties,
+            title,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
     }
 }
 
@@ -184,15 +196,36 @@ impl ExecutionPlan for IndexOnlyScan {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().ok_or_else(|| lost("at all"))?;
         let (takes, schema) = (Arc::clone(&self.takes), Arc::clone(&self.schema));
-        let (properties, title) = (Arc::clone(&self.properties), self.title.clone());
-        Ok(Arc::new(Self { input, takes, schema, properties, title }))
+        let mut properties = PlanProperties::clone(&self.properties);
+        if shared::has_lost_its_order(&self.input, &input) {
+            properties = properties.with_eq_properties(EquivalenceProperties::new(Arc::clone(&schema)));
+        }
+        let (properties, title) = (Arc::new(properties), self.title.clone());
+        Ok(Arc::new(Self {
+            input,
+            takes,
+            schema,
+            properties,
+            title,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (takes, schema) = (Arc::clone(&self.takes), Arc::clone(&self.schema));
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
         let batches = self.input.execute(partition, context)?;
-        let batches = batches.map(move |batch| taken(&batch?, &takes, &schema));
+        let batches = batches.map(move |batch| {
+            let timer = metrics.elapsed_compute().timer();
+            let batch = taken(&batch?, &takes, &schema);
+            timer.done();
+            batch.record_output(&metrics)
+        });
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {

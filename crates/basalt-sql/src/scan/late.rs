@@ -205,9 +205,9 @@ fn keys_find_rows(descriptor: &TableDescriptor) -> bool {
 
 /// What it costs to read a column, about: a number is 1.
 fn cost(sql_type: SqlType) -> usize {
-    use SqlType::{Array, Binary, Char, Varbinary, Varchar};
+    use SqlType::{Array, Binary, Char, Json, Varbinary, Varchar};
     match sql_type {
-        Array(_) | Binary(_) | Char(_) | Varbinary(_) | Varchar(_) => COST_MIN,
+        Array(_) | Binary(_) | Char(_) | Json | Varbinary(_) | Varchar(_) => COST_MIN,
         _ => 1,
     }
 }

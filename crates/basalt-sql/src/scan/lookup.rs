@@ -33,6 +33,7 @@ use super::exec::Spec;
 use super::index_only::{Wanted, orderings};
 use super::order::WantedOrder;
 use super::reader::{Counters, look_up};
+use super::shared;
 use crate::error::SqlError;
 use crate::index::Usable;
 use crate::ingest::typed;
@@ -153,7 +154,10 @@ impl ExecutionPlan for IndexLookup {
         mut children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = children.pop().ok_or_else(|| lost("at all"))?;
-        let order = self.properties.equivalence_properties().clone();
+        let order = match shared::has_lost_its_order(&self.input, &input) {
+            false => self.properties.equivalence_properties().clone(),
+            true => EquivalenceProperties::new(Arc::clone(&self.spec.schema)),
+        };
         Ok(Arc::new(Self::new(input, Arc::clone(&self.spec), order, self.ordered, self.title.clone())))
     }
 

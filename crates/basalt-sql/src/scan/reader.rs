@@ -69,11 +69,12 @@ impl Counters {
     /// Adds what was read since `before`, which becomes now; the rows and bytes that a progress bar hears of.
     fn add(&self, reads: &ReadCounters, before: &mut Read) -> (u64, u64) {
         let now = Read::of(reads);
-        let bytes = now.bytes - before.bytes;
+        // What was counted as read may turn out to be in the cache.
+        let bytes = now.bytes.saturating_sub(before.bytes);
         let rows_skipped = now.rows_skipped - before.rows_skipped;
         self.bytes.add(bytes as usize);
-        self.blocks.add((now.blocks - before.blocks) as usize);
-        self.blocks_cached.add((now.blocks_cached - before.blocks_cached) as usize);
+        self.blocks.add(now.blocks.saturating_sub(before.blocks) as usize);
+        self.blocks_cached.add(now.blocks_cached.saturating_sub(before.blocks_cached) as usize);
         self.blocks_skipped.add((now.blocks_skipped - before.blocks_skipped) as usize);
         self.rows_skipped.add(rows_skipped as usize);
         let rows = now.rows - before.rows + rows_skipped;

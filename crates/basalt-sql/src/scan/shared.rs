@@ -23,6 +23,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -85,10 +86,27 @@ impl Needs {
             Some(Distribution::UnspecifiedDistribution | Distribution::SinglePartition)
         );
         Self {
-            order: requires_order || self.order && (plan.maintains_input_order()[input] || keeps_order(plan)),
+            order: requires_order
+                || stops_early(plan)
+                || self.order && (plan.maintains_input_order()[input] || keeps_order(plan)),
             partitions: requires_partitions || self.partitions && !throws_together(plan),
         }
     }
+}
+
+/// True of a sort that wants the first rows and ends, without telling the planner, where the order of its input says that they have been there.
+fn stops_early(plan: &dyn ExecutionPlan) -> bool {
+    plan.downcast_ref::<SortExec>().is_some_and(|sort| {
+        let known = sort.input().properties().equivalence_properties();
+        let shared = known.extract_common_sort_prefix(sort.expr().clone());
+        sort.fetch().is_some() && shared.is_ok_and(|(prefix, _)| !prefix.is_empty())
+    })
+}
+
+/// True if the rows of an input came in an order, and those of the one that takes its place may come in any.
+pub(super) fn has_lost_its_order(before: &Arc<dyn ExecutionPlan>, now: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_ordered = |plan: &Arc<dyn ExecutionPlan>| plan.properties().output_ordering().is_some();
+    is_ordered(before) && !is_ordered(now)
 }
 
 /// True of a node whose rows come in the order of its input's, though it must not tell the planner.

@@ -27,8 +27,8 @@ impl Maker<'_> {
         let mut text = self.set_operation_of(&kinds);
         if self.chance.one_in(3) {
             let (inner, other) = (self.alias(), self.select_kinds(&kinds, &vec![], 1));
-            let operation = *self.chance.of(&OPERATIONS);
-            text = Pair::fill(&format!("SELECT * FROM ($) {inner} {operation} $"), &[&text, &other]);
+            let left = Pair::fill(&format!("SELECT * FROM ($) {inner}"), &[&text]);
+            text = self.combined(kinds.len(), &left, &other);
         }
         Body { text, rounded: vec![false; kinds.len()], kinds }
     }
@@ -36,8 +36,19 @@ impl Maker<'_> {
     fn set_operation_of(&mut self, kinds: &[Kind]) -> Pair {
         let left = self.select_kinds(kinds, &vec![], 1);
         let right = self.select_kinds(kinds, &vec![], 1);
+        self.combined(kinds.len(), &left, &right)
+    }
+
+    /// Two queries of so many columns, by some operation.
+    fn combined(&mut self, width: usize, left: &Pair, right: &Pair) -> Pair {
         let operation = *self.chance.of(&OPERATIONS);
-        Pair::fill(&format!("$ {operation} $"), &[&left, &right])
+        let plain = Pair::fill(&format!("$ {operation} $"), &[left, right]);
+        match operation.strip_suffix(" ALL").filter(|operation| *operation != "UNION") {
+            Some(operation) => {
+                Pair { theirs: counted(operation, width, &left.theirs, &right.theirs), ..plain }
+            }
+            None => plain,
+        }
     }
 
     fn windows(&mut self) -> Body {
@@ -183,7 +194,19 @@ impl Maker<'_> {
     }
 }
 
-const OPERATIONS: [&str; 4] = ["UNION", "UNION ALL", "INTERSECT", "EXCEPT"];
+/// INTERSECT ALL and EXCEPT ALL, which SQLite does not have: of rows that are numbered among their equals.
+fn counted(operation: &str, width: usize, left: &str, right: &str) -> String {
+    let columns = (0..width).map(|at| format!("C{at}")).collect::<Vec<_>>().join(", ");
+    let numbered =
+        |name: &str| format!("SELECT {columns}, ROW_NUMBER() OVER (PARTITION BY {columns}) FROM {name}");
+    format!(
+        "SELECT {columns} FROM (WITH L({columns}) AS ({left}), R({columns}) AS ({right}) {} {operation} {})",
+        numbered("L"),
+        numbered("R")
+    )
+}
+
+const OPERATIONS: [&str; 6] = ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"];
 
 const FRAMES: [&str; 7] = [
     "",
