@@ -64,6 +64,12 @@ pub(crate) fn find_table(
             format!("{name} is an index; DROP INDEX and ALTER INDEX change it"),
         )),
         Ok((id, descriptor)) if View::of(&descriptor, name)?.is_none() => Ok((id, descriptor)),
+        Ok(_) | Err(basalt_store::Error::NoSuchTable { .. }) if view::find(database, name)?.is_some() => {
+            Err(SqlError::coded(
+                code::TABLE_NOT_FOUND,
+                format!("{name} is a view; DROP VIEW and ALTER VIEW change it, DELETE its rows"),
+            ))
+        }
         Ok(_) | Err(basalt_store::Error::NoSuchTable { .. }) => Err(not_found(database, name)),
         Err(error) => Err(error.into()),
     }

@@ -113,6 +113,11 @@ impl Dialect for PhoenixDialect {
         true
     }
 
+    /// `FROM (t)`.
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
+
     /// `CAST(x AS VARCHAR[])`.
     fn supports_array_typedef_with_brackets(&self) -> bool {
         true

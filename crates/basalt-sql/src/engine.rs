@@ -37,7 +37,7 @@ use crate::lanes::Lanes;
 use crate::memory::SpillReservePool;
 use crate::plan::{ListedSubqueries, SingleRows, SubqueryLists, UnknownInLists, UnknownMembership};
 use crate::repeated::Repeated;
-use crate::rules::{self, DerivedTables, OneTable, OuterTypes, WholeSums};
+use crate::rules::{self, CountedRows, DerivedTables, OneTable, OuterTypes, WholeSums};
 use crate::running::Running;
 use crate::sequence::{Dealer, SequencePlanner};
 use crate::session::Session;
@@ -131,6 +131,7 @@ impl Engine {
             .with_optimizer_rules(rules::logical())
             .with_physical_optimizer_rules(rules::physical())
             .with_analyzer_rules(vec![
+                Arc::new(CountedRows),
                 Arc::new(CharBlanks::new()),
                 Arc::new(PaddedKeys),
                 Arc::new(MixedNumbers),

@@ -11,6 +11,7 @@ mod functions;
 mod instead;
 mod nearest;
 mod place;
+mod refused;
 mod syntax;
 mod translate;
 mod unsupported;

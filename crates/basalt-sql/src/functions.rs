@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Functions that Phoenix has and the planner has not, or has with other arguments.
 
+mod alike;
 mod arithmetic;
 mod arrays;
 mod average;
@@ -71,8 +72,15 @@ pub(crate) use wide_sum::{ALL_DIGITS, bigint_sum, fraction, put_together, unsign
 
 /// Functions that replace those of the planner or come to them, by name in lower case. `planners` are its own.
 pub(crate) fn phoenix(planners: &HashMap<String, Arc<ScalarUDF>>) -> HashMap<String, Arc<ScalarUDF>> {
-    let mut all =
-        vec![text::substr(), text::lpad(), text::regexp_substr(), text::regexp_replace(), dates::to_char()];
+    let mut all = vec![
+        text::substr(),
+        text::lpad(),
+        text::rpad(),
+        text::repeat(),
+        text::regexp_substr(),
+        text::regexp_replace(),
+        dates::to_char(),
+    ];
     all.extend(rounding::functions());
     all.extend(dates::from_text());
     all.extend(dates::parts());

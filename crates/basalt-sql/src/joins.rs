@@ -7,6 +7,7 @@ mod order;
 
 use std::sync::Arc;
 
+use datafusion::common::JoinType;
 use datafusion::common::stats::Precision;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
@@ -19,7 +20,9 @@ use crate::scan::BasaltScan;
 pub(crate) fn products(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
     let mut warnings: Vec<String> = plan.children().into_iter().flat_map(products).collect();
     let crossed = plan.downcast_ref::<CrossJoinExec>().map(|join| (join.left(), join.right()));
-    let looped = plan.downcast_ref::<NestedLoopJoinExec>().filter(|join| join.filter().is_none());
+    // EXISTS of rows that are the same for all outer ones is no product.
+    let is_product = |join: &&NestedLoopJoinExec| join.filter().is_none() && !is_semi(*join.join_type());
+    let looped = plan.downcast_ref::<NestedLoopJoinExec>().filter(is_product);
     if let Some((left, right)) = crossed.or(looped.map(|join| (join.left(), join.right())))
         && !is_one_row(left)
         && !is_one_row(right)
@@ -31,6 +34,10 @@ pub(crate) fn products(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
         ));
     }
     warnings
+}
+
+fn is_semi(kind: JoinType) -> bool {
+    !matches!(kind, JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full)
 }
 
 fn is_one_row(plan: &Arc<dyn ExecutionPlan>) -> bool {

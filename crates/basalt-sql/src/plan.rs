@@ -25,6 +25,7 @@ mod quantified;
 mod recursive;
 mod row_facts;
 mod sample;
+mod sequences;
 mod single_rows;
 mod sources;
 mod titles;
@@ -73,7 +74,7 @@ use crate::memory::StatementPool;
 use crate::progress::Progress;
 use crate::scan::{self, BasaltTable};
 use crate::sequence::{self, Currents};
-use crate::spill;
+use crate::spill::{self, Plans};
 pub(crate) use existence::SubqueryLists;
 pub(crate) use families::resolve_expr as resolve_families;
 use having::Having;
@@ -109,6 +110,8 @@ pub(crate) struct Planning {
     aliases: Mutex<Aliases>,
     /// A plan of the statement keeps rows in memory that another one would not.
     keeps_rows: AtomicBool,
+    /// A plan of the statement gives no row before it has seen all.
+    begins_late: AtomicBool,
     tokens: TokenMap,
     files: Mutex<HashMap<String, Arc<FileTable>>>,
     tables: Mutex<HashMap<TableName, Arc<BasaltTable>>>,
@@ -138,6 +141,7 @@ impl Planning {
             warnings: Arc::default(),
             aliases: Mutex::default(),
             keeps_rows: AtomicBool::new(false),
+            begins_late: AtomicBool::new(false),
             tokens,
             files: Mutex::default(),
             tables: Mutex::default(),
@@ -268,6 +272,7 @@ impl Planning {
         self.aliases.lock().add_from(&query);
         dynamic::rewrite(&mut query);
         sources::rewrite(&mut query, self)?;
+        sequences::rewrite(&mut query, self);
         phrases::rewrite(&mut query)?;
         families::resolve(&mut query, self);
         doubles::check(&mut query, &self.tokens)?;
@@ -295,6 +300,7 @@ impl Planning {
     pub(crate) fn expression(&self, mut expr: SqlExpr, schema: &DFSchema) -> Result<Expr, SqlError> {
         clauses::check(&expr, self)?;
         sources::rewrite(&mut expr, self)?;
+        sequences::rewrite(&mut expr, self);
         phrases::rewrite(&mut expr)?;
         let expr = basalt_sql_planner::expression(self, expr, schema).map_err(|error| self.error(error))?;
         meaning::check_expr(&expr, schema, self)?;
@@ -351,9 +357,8 @@ impl Planning {
             state.config_mut().options_mut().optimizer.prefer_hash_join = false;
             physical = self.physical_by(plan, &state).await?;
         }
-        if spill::keeps_rows(&physical) {
-            self.keeps_rows.store(true, Ordering::Relaxed);
-        }
+        self.keeps_rows.fetch_or(spill::keeps_rows(&physical), Ordering::Relaxed);
+        self.begins_late.fetch_or(spill::begins_late(&physical), Ordering::Relaxed);
         self.warn_of_tables();
         let unmeant = joins::products(&physical).into_iter().chain(scan::whole_reads(&physical));
         unmeant.for_each(|warning| self.warn(warning));
@@ -379,9 +384,23 @@ impl Planning {
         self.engine.run_plan(physical, self.state()).map_err(|error| self.error(error))
     }
 
-    /// Plans from now on keep no rows in memory that can be spilled, see [`spill`]. What the tasks of a plan that was dropped before still
-    /// hold comes back when they end, for which this waits a moment.
-    pub(crate) async fn let_plans_spill(&mut self) {
+    /// The plans that may do with less memory than those that failed by this error; `None` if it is another one, or there are no such.
+    pub(crate) fn smaller_plans(&self, error: &SqlError) -> Option<Plans> {
+        let options = self.options();
+        if !error.lacks_memory() {
+            None
+        } else if options.optimizer.prefer_hash_join && self.keeps_rows.load(Ordering::Relaxed) {
+            Some(Plans::Spilling)
+        } else if options.execution.target_partitions > 1 && self.begins_late.load(Ordering::Relaxed) {
+            Some(Plans::Serial)
+        } else {
+            None
+        }
+    }
+
+    /// Plans from now on are of this kind. What the tasks of a plan that was dropped before still hold comes back when they end, for which this
+    /// waits a moment.
+    pub(crate) async fn use_plans(&mut self, plans: Plans) {
         let pool = Arc::clone(&self.state().runtime_env().memory_pool);
         for _ in 0..MEMORY_WAITS {
             if pool.reserved() == 0 {
@@ -389,14 +408,11 @@ impl Planning {
             }
             tokio::time::sleep(MEMORY_WAIT).await;
         }
-        self.state_mut().config_mut().options_mut().optimizer.prefer_hash_join = false;
-    }
-
-    /// True if the error would perhaps not have come had the plans of the statement spilled what they can.
-    pub(crate) fn may_lack_memory(&self, error: &SqlError) -> bool {
-        error.lacks_memory()
-            && self.keeps_rows.load(Ordering::Relaxed)
-            && self.options().optimizer.prefer_hash_join
+        let options = self.state_mut().config_mut().options_mut();
+        options.optimizer.prefer_hash_join = false;
+        if plans == Plans::Serial {
+            options.execution.target_partitions = 1;
+        }
     }
 
     /// Translates an error and finds its place in the text.

@@ -6,6 +6,7 @@
 
 mod above_totals;
 mod correlation;
+mod counted_rows;
 mod dependencies;
 mod distinct_totals;
 mod empty_branches;
@@ -41,6 +42,7 @@ use crate::scan::{
 };
 use above_totals::AboveTotals;
 use correlation::Correlation;
+pub(crate) use counted_rows::CountedRows;
 pub(crate) use dependencies::DerivedTables;
 use dependencies::Forget;
 use distinct_totals::DistinctTotals;

@@ -228,7 +228,7 @@ impl Session {
         let titles = Titles::of(&query);
         let question = Question { query, schema: self.schema.lock().clone() };
         let is_usual = *hints == Hints::default() && self.memory_bytes.lock().is_none();
-        if is_usual && let Some(rows) = self.planned_before(&question, &titles, &tokens)? {
+        if is_usual && let Some(rows) = self.planned_before(&question, &titles, &tokens).await? {
             return Ok(rows);
         }
         let repeated = self.engine.repeated();
@@ -244,8 +244,8 @@ impl Session {
         self.run_plan(&mut planning, (&plan, physical), &titles).await
     }
 
-    /// The rows of a query whose plan is known.
-    fn planned_before(
+    /// The rows of a query whose plan is known, unless there is too little memory for it.
+    async fn planned_before(
         &self,
         question: &Question,
         titles: &Titles,
@@ -257,9 +257,17 @@ impl Session {
         let asking = Asking { database, snapshot: &database.snapshot(), state, progress: &progress };
         let Some(plan) = repeated.plan(question, &kept, &asking) else { return Ok(None) };
         self.warnings.lock().extend(scan::whole_reads(&plan));
-        let batches =
-            (self.engine.run_plan(plan, state)).map_err(|error| SqlError::from_planner(error, tokens))?;
-        Ok(Some(RowStream::running(None, batches, titles, tokens.clone())))
+        let begins_late = spill::begins_late(&plan);
+        let of_planner = |error| SqlError::from_planner(error, tokens);
+        let mut batches = self.engine.run_plan(plan, state).map_err(of_planner)?;
+        let first = match begins_late {
+            true => batches.next().await.transpose().map_err(of_planner),
+            false => Ok(None),
+        };
+        match first {
+            Err(error) if error.lacks_memory() => Ok(None),
+            first => Ok(Some(RowStream::running(first?, batches, titles, tokens.clone()))),
+        }
     }
 
     async fn cursor(
@@ -400,24 +408,24 @@ impl Session {
     async fn run_plan(
         &self,
         planning: &mut Planning,
-        (plan, physical): (&LogicalPlan, Arc<dyn ExecutionPlan>),
+        (plan, mut physical): (&LogicalPlan, Arc<dyn ExecutionPlan>),
         titles: &Titles,
     ) -> Result<RowStream, SqlError> {
-        let keeps_rows = spill::keeps_rows(&physical);
-        let mut batches = planning.start(physical)?;
-        let mut first = None;
-        if keeps_rows {
-            let begun = batches.next().await.transpose().map_err(|error| planning.error(error));
-            match begun {
-                Ok(begun) => first = begun,
-                Err(error) if planning.may_lack_memory(&error) => {
-                    drop(batches);
-                    planning.let_plans_spill().await;
-                    batches = planning.start(planning.physical(plan).await?)?;
-                }
-                Err(error) => return Err(error),
+        let (first, batches) = loop {
+            let may_fail_first = spill::keeps_rows(&physical) || spill::begins_late(&physical);
+            let mut batches = planning.start(physical)?;
+            if !may_fail_first {
+                break (None, batches);
             }
-        }
+            let error = match batches.next().await.transpose().map_err(|error| planning.error(error)) {
+                Ok(first) => break (first, batches),
+                Err(error) => error,
+            };
+            let Some(smaller) = planning.smaller_plans(&error) else { return Err(error) };
+            drop(batches);
+            planning.use_plans(smaller).await;
+            physical = planning.physical(plan).await?;
+        };
         Ok(RowStream::running(first, batches, titles, planning.tokens().clone()))
     }
 

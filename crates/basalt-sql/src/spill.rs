@@ -12,6 +12,9 @@
 //! the first rows of a sort, LIMIT m OFFSET n         the whole sort
 //! ```
 //!
+//! Where that does not suffice either, it begins once more by one thread: what sorts and groups keep of several threads at a time is what each needs at least,
+//! and may be more than there is.
+//!
 //! The option `prefer_hash_join` says which of the two plans is wanted; the hint USE_SORT_MERGE_JOIN asks for the second one. Where the side of a join
 //! that is kept is expected to be larger than what the statement may have ([`expects_too_much`]), the first one is not tried.
 
@@ -21,10 +24,25 @@ use basalt_sql_operators::rows_kept_by_sort;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::execution_plan::EmissionType;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
 use crate::scan::{IntegerSemiJoin, row_bytes};
+
+/// Plans of a statement, by the memory that they take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plans {
+    /// What can be on disk is not kept in memory.
+    Spilling,
+    /// The same by one thread.
+    Serial,
+}
+
+/// True if an operator of the plan gives no row before it has seen all: if memory does not suffice, it fails before its first row.
+pub(crate) fn begins_late(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.properties().emission_type == EmissionType::Final || plan.children().into_iter().any(begins_late)
+}
 
 /// True if the plan has one of these.
 pub(crate) fn keeps_rows(plan: &Arc<dyn ExecutionPlan>) -> bool {

@@ -15,7 +15,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput, Time,
 };
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -112,7 +112,8 @@ impl ExecutionPlan for RowSort {
             .collect::<Result<_>>()?;
         let (order, schema) = (self.order.clone(), self.schema());
         let spilling = Arc::clone(&self.spilling);
-        let sorted = sorted(inputs, order, SchemaRef::clone(&schema), context, spilling);
+        let time = metrics.elapsed_compute().clone();
+        let sorted = sorted(inputs, order, SchemaRef::clone(&schema), context, (spilling, time));
         let rows = stream::once(sorted).try_flatten();
         let rows = rows.map(move |batch| batch.map(|batch| batch.record_output(&metrics)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
@@ -122,7 +123,8 @@ impl ExecutionPlan for RowSort {
         let mut metrics = self.metrics.clone_inner();
         let of_sort = self.spilling.get().and_then(|sort| sort.metrics());
         for metric in of_sort.iter().flat_map(|metrics| metrics.iter()) {
-            if metric.value().name().contains("spill") {
+            let name = metric.value().name();
+            if name.contains("spill") || name == "elapsed_compute" {
                 metrics.push(Arc::clone(metric));
             }
         }
@@ -136,7 +138,7 @@ async fn sorted(
     order: LexOrdering,
     schema: SchemaRef,
     context: Arc<TaskContext>,
-    sort: Spilling,
+    (sort, time): (Spilling, Time),
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let consumer = MemoryConsumer::new("RowSort").with_can_spill(true);
     let memory = Arc::new(Mutex::new(consumer.register(context.memory_pool())));
@@ -144,7 +146,7 @@ async fn sorted(
     let tasks: Vec<SpawnedTask<Result<Part>>> = inputs
         .into_iter()
         .map(|input| {
-            let part = Part::try_new(&order, &schema);
+            let part = Part::try_new(&order, &schema, time.clone());
             let (memory, full) = (Arc::clone(&memory), Arc::clone(&full));
             SpawnedTask::spawn(async move { part?.read(input, &memory, &full).await })
         })
@@ -157,7 +159,7 @@ async fn sorted(
         memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner).free();
         return spilling(parts, order, schema, context, &sort);
     }
-    Ok(merged(parts, schema, &context, memory))
+    Ok(merged(parts, schema, &context, memory, time))
 }
 
 /// One partition of the input, as far as it was read.
@@ -170,14 +172,16 @@ struct Part {
     nulls: Vec<Entry>,
     /// What was not read any more.
     rest: Option<SendableRecordBatchStream>,
+    time: Time,
 }
 
 impl Part {
-    fn try_new(order: &LexOrdering, schema: &SchemaRef) -> Result<Self> {
+    fn try_new(order: &LexOrdering, schema: &SchemaRef, time: Time) -> Result<Self> {
         let columns = order.iter().map(|sort| Ok((sort.expr.data_type(schema)?, sort.options)));
         let maker = KeyMaker::try_new(&columns.collect::<Result<Vec<_>>>()?)?;
         let order = order.clone();
-        Ok(Self { order, maker, batches: vec![], ties: vec![], runs: vec![], nulls: vec![], rest: None })
+        let (batches, ties, runs, nulls) = (vec![], vec![], vec![], vec![]);
+        Ok(Self { order, maker, batches, ties, runs, nulls, rest: None, time })
     }
 
     /// Reads the input to its end, or until there is no memory, for this part or another.
@@ -188,10 +192,12 @@ impl Part {
         full: &AtomicBool,
     ) -> Result<Self> {
         let mut run: Vec<Entry> = vec![];
+        let time = self.time.clone();
         while let Some(batch) = input.next().await.transpose()? {
             if batch.num_rows() == 0 {
                 continue;
             }
+            let _timer = time.timer();
             let columns =
                 self.order.iter().map(|sort| sort.expr.evaluate(&batch)?.into_array(batch.num_rows()));
             let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
@@ -214,6 +220,7 @@ impl Part {
                 self.runs.push(std::mem::take(&mut run));
             }
         }
+        let _timer = time.timer();
         runs::sort(&mut run, &self.ties);
         self.runs.push(run);
         Ok(self)
@@ -226,6 +233,7 @@ fn merged(
     schema: SchemaRef,
     context: &TaskContext,
     memory: Arc<Mutex<MemoryReservation>>,
+    time: Time,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let (mut batches, mut ties, mut runs, mut nulls) = (vec![], vec![], vec![], vec![]);
     let mut nulls_first = false;
@@ -247,13 +255,19 @@ fn merged(
     let (rows, threads) =
         (context.session_config().batch_size(), context.session_config().target_partitions());
     // The reservation lives as long as the rows do.
-    let places = stream::unfold((merge, memory), move |(mut merge, memory)| async move {
+    let of_merge = time.clone();
+    let places = stream::unfold((merge, memory, of_merge), move |(mut merge, memory, time)| async move {
+        let timer = time.timer();
         let places = merge.next_places(rows);
-        (!places.is_empty()).then_some((places, (merge, memory)))
+        timer.done();
+        (!places.is_empty()).then_some((places, (merge, memory, time)))
     });
     let gathered = places.map(move |places| {
-        let (batches, schema) = (Arc::clone(&batches), SchemaRef::clone(&schema));
-        SpawnedTask::spawn(async move { gather(&batches, &places, schema) })
+        let (batches, schema, time) = (Arc::clone(&batches), SchemaRef::clone(&schema), time.clone());
+        SpawnedTask::spawn(async move {
+            let _timer = time.timer();
+            gather(&batches, &places, schema)
+        })
     });
     gathered
         .buffered(threads.max(1))

@@ -139,6 +139,8 @@ pub(crate) fn relation(id: TableId, table: &TableDescriptor, view: View) -> Resu
             condition = Some(and(condition, own));
         }
     }
+    // Of a column that has two values there is no row in the view: none can be written through it.
+    let constants = constants.filter(|all| !contradict(all));
     let descriptor = TableDescriptor { schema: Some(schema), ..table.clone() };
     let rules = ViewRules { condition, constants };
     Ok(Relation { id, descriptor: Arc::new(descriptor), view: Some((name, Arc::new(rules))) })
@@ -173,6 +175,7 @@ fn constants_of(condition: &Expr) -> Option<Vec<(Name, Expr)>> {
             Some([constants_of(left)?, constants_of(right)?].concat())
         }
         Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            let (left, right) = if is_literal(left) { (right, left) } else { (left, right) };
             let name = match left.as_ref() {
                 Expr::Identifier(name) => Name { schema: None, name: name.value.clone() },
                 Expr::CompoundIdentifier(parts) => match parts.as_slice() {
@@ -185,6 +188,14 @@ fn constants_of(condition: &Expr) -> Option<Vec<(Name, Expr)>> {
         }
         _ => None,
     }
+}
+
+/// True if two values are given to one column.
+fn contradict(constants: &[(Name, Expr)]) -> bool {
+    let others = |at: usize| constants[at + 1..].iter();
+    constants.iter().enumerate().any(|(at, (name, value))| {
+        others(at).any(|(other, theirs)| name.name == other.name && value.to_string() != theirs.to_string())
+    })
 }
 
 fn is_literal(expr: &Expr) -> bool {

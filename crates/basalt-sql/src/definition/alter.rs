@@ -33,7 +33,13 @@ pub(crate) async fn alter(
     let (added, cascade) = statement.change.added();
     if statement.view {
         let Some((id, table, view)) = catalog::view::find(database, &name)? else {
-            return Err(catalog::not_found(database, &name));
+            return Err(match catalog::find_table(database, &name) {
+                Ok(_) => {
+                    let message = format!("{name} is a table; ALTER TABLE changes it");
+                    SqlError::coded(code::TABLE_NOT_FOUND, message)
+                }
+                Err(error) => error,
+            });
         };
         let indexes = index::cascaded(&planning.engine, id, &name, cascade)?;
         let options = match &statement.change {

@@ -31,6 +31,9 @@ pub(super) fn adopt(
             "SPLIT ON has no effect: the table is there already, with the regions that it has".to_owned(),
         );
     }
+    if statement.no_verify {
+        warnings.push("NOVERIFY has no effect: all rows that are there become rows of the table".to_owned());
+    }
     if options.qualifier_bytes.is_some_and(|bytes| bytes != 0) {
         return Err(SqlError::statement(
             "the table has cells already, whose columns bear names; leave COLUMN_ENCODED_BYTES away or set it to NONE",

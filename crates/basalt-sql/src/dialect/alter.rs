@@ -34,7 +34,11 @@ pub(super) fn parse_alter(parser: &mut Parser) -> Result<Statement, ParserError>
         }
         AlterChange::Drop { if_exists, columns }
     } else if parser.accept("SET") {
-        AlterChange::Set { options: parse_options(parser)? }
+        let options = parse_options(parser)?;
+        if options.is_empty() {
+            return parser.expected("an option and its value", parser.peek_token());
+        }
+        AlterChange::Set { options }
     } else {
         return parser.expected("ADD, DROP COLUMN or SET", parser.peek_token());
     };

@@ -62,7 +62,7 @@ fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement,
     let if_not_exists = parser.accept_all(&["IF", "NOT", "EXISTS"]);
     let name = Name::parse(parser)?;
     let (columns, primary_key) = if parser.at("AS") { (vec![], None) } else { parse_columns(parser)? };
-    parser.accept("NOVERIFY");
+    let no_verify = parser.accept("NOVERIFY");
     let options = parse_options(parser)?;
     let splits = parse_splits(parser)?;
     let query = if parser.accept("AS") { Some(parse_query(parser)?) } else { None };
@@ -70,6 +70,7 @@ fn parse_create_table(parser: &mut Parser, immutable: bool) -> Result<Statement,
         name,
         if_not_exists,
         immutable,
+        no_verify,
         columns,
         primary_key,
         options,

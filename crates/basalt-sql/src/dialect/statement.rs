@@ -327,6 +327,8 @@ pub(crate) struct CreateTable {
     pub(crate) if_not_exists: bool,
     /// IMMUTABLE was written.
     pub(crate) immutable: bool,
+    /// NOVERIFY was written.
+    pub(crate) no_verify: bool,
     /// Columns as declared.
     pub(crate) columns: Vec<ColumnDef>,
     /// CONSTRAINT .. PRIMARY KEY (..), in key order.

@@ -9,7 +9,7 @@ use datafusion::error::DataFusionError;
 
 use super::code::PhoenixCode;
 use super::functions::instead_of;
-use super::{ErrorKind, Position, SqlError, code, nearest, syntax, unsupported};
+use super::{ErrorKind, Position, SqlError, code, nearest, refused, syntax, unsupported};
 use crate::dialect::TokenMap;
 
 pub(super) fn lower_first(text: &str) -> String {
@@ -273,9 +273,8 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
         let message = "a function that chooses one of its arguments takes such of one type; a CAST makes one of the other";
         return SqlError::coded(code::TYPE_MISMATCH, message);
     }
-    if let Some(refused) = refused_arguments(&text)
-        .or_else(|| not_grouped(&text, tokens))
-        .or_else(|| not_grouped_in_having(&text))
+    if let Some(refused) =
+        refused::of(&text).or_else(|| not_grouped(&text, tokens)).or_else(|| not_grouped_in_having(&text))
     {
         return refused;
     }
@@ -353,7 +352,7 @@ fn not_grouped_in_having(text: &str) -> Option<SqlError> {
     let condition = between(text, "HAVING clause references: ", " must appear in the GROUP BY clause")?;
     let message = format!(
         "HAVING names what is neither grouped nor in an aggregate function: {}",
-        readable_types(condition)
+        readable_types(&with_literals(condition))
     );
     Some(SqlError::coded(code::ONLY_AGGREGATE_IN_HAVING, message))
 }
@@ -367,65 +366,6 @@ fn not_grouped(text: &str, tokens: &TokenMap) -> Option<SqlError> {
     let name = column.rsplit('.').next().unwrap_or(column);
     let message = format!("column {column} in {place} must be in GROUP BY or in an aggregate function");
     Some(SqlError::coded(code::NOT_GROUPED, message).at(tokens.find(name)))
-}
-
-/// Functions that were given what they do not take: the planner lists every type that they would take, and calls them by names of its own.
-fn refused_arguments(text: &str) -> Option<SqlError> {
-    if let Some(ours) = between(text, "user-defined coercion failed with: ", " No function matches") {
-        let counted = ours.contains(" arguments, not ");
-        let code = if counted { code::FUNCTION_NOT_FOUND } else { code::TYPE_MISMATCH };
-        return Some(SqlError::coded(code, readable_types(&clean(ours))));
-    }
-    if text.contains("ubstring without for/from is not valid") {
-        return Some(SqlError::coded(code::FUNCTION_NOT_FOUND, "SUBSTR takes 2 or 3 arguments, not 1"));
-    }
-    if let Some((function, counts)) = text.split_once("' expected ")
-        && let Some((wanted, found)) = counts.split_once(" arguments but received ")
-    {
-        let function = shown_name(function.rsplit_once('\'')?.1);
-        let found: String = found.chars().take_while(char::is_ascii_digit).collect();
-        return Some(wrong_count(&function, wanted, &found));
-    }
-    if let Some(function) = between(text, "Function '", "' failed to match any signature")
-        && let Some(found) = between(text, "(DataType: ", ")")
-    {
-        let message =
-            format!("{} cannot take a value of type {}", shown_name(function), readable_types(found));
-        return Some(SqlError::coded(code::TYPE_MISMATCH, message));
-    }
-    if let Some(function) = between(text, "Function '", "' requires ")
-        && let Some(wanted) = between(text, "' requires ", ", but received ")
-        && let Some(found) = between(text, ", but received ", " (")
-    {
-        let message =
-            format!("{} takes {}, not {found}", shown_name(function), wanted.replace("String", "Utf8"));
-        return Some(SqlError::coded(code::TYPE_MISMATCH, readable_types(&message)));
-    }
-    if let Some((function, _)) = text.split_once("' does not support zero arguments") {
-        let function = shown_name(function.rsplit_once('\'')?.1);
-        return Some(SqlError::coded(code::FUNCTION_NOT_FOUND, format!("{function} takes an argument")));
-    }
-    let (function, counts) = text.split_once("' expects ")?;
-    let function = shown_name(function.rsplit_once('\'')?.1);
-    let (wanted, found) = counts.split_once(" arguments but received ")?;
-    let found: String = found.chars().take_while(char::is_ascii_digit).collect();
-    Some(wrong_count(&function, wanted, &found))
-}
-
-fn wrong_count(function: &str, wanted: &str, found: &str) -> SqlError {
-    let plural = if wanted == "1" { "" } else { "s" };
-    let message = format!("{function} takes {wanted} argument{plural}, not {found}");
-    SqlError::coded(code::FUNCTION_NOT_FOUND, message)
-}
-
-/// The name by which a statement calls a function of the planner.
-fn shown_name(function: &str) -> String {
-    match function {
-        "character_length" => "LENGTH".to_owned(),
-        "strpos" => "INSTR".to_owned(),
-        "btrim" => "TRIM".to_owned(),
-        other => other.to_uppercase(),
-    }
 }
 
 /// Values that their type, or a function, cannot read.
@@ -458,13 +398,26 @@ fn is_type_mismatch(text: &str) -> bool {
     .any(|part| text.contains(part))
 }
 
-fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+/// The literals of an expression that the planner prints, as they are written: `Utf8("x")` is `'x'`.
+fn with_literals(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("Utf8(\"") {
+        let Some((literal, behind)) = behind.split_once("\")") else { break };
+        out.push_str(before);
+        out.push_str(&format!("'{literal}'"));
+        rest = behind;
+    }
+    out + rest
+}
+
+pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let rest = &text[text.find(before)? + before.len()..];
     rest.split_once(after).map(|(inner, _)| inner)
 }
 
 /// Takes off prefixes, backtraces and the planner's requests to report bugs.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     let mut text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or(text);
     loop {
         let before = text;

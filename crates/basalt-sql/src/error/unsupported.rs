@@ -9,7 +9,11 @@ use crate::dialect::{TYPE_NAMES, TokenMap};
 const NO_WITH: &str = "a query must stand where a DELETE, UPDATE or MERGE does; WITH belongs to a query, and so to a subquery of the condition";
 
 /// Parts of what the planner says, and what to do.
-const INSTEAD: [(&str, &str); 16] = [
+const INSTEAD: [(&str, &str); 17] = [
+    (
+        "COUNT DISTINCT with multiple arguments",
+        "COUNT(DISTINCT a, b) is not supported; SELECT COUNT(*) FROM (SELECT DISTINCT a, b FROM ..) counts the same",
+    ),
     ("Query DELETE ", NO_WITH),
     ("Query UPDATE ", NO_WITH),
     ("Query MERGE ", NO_WITH),

@@ -11,15 +11,14 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit, TimestampMillisecondType,
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{Case, InList, ScalarFunction};
 use datafusion::logical_expr::{
-    Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 
+use super::alike::with_alike;
 use super::instant::parse_instant;
-use super::mixed::OF_ONE_TYPE;
 use super::numbers::rewrite_plan;
 use super::plain::Plain;
 
@@ -69,31 +68,7 @@ impl ComparedInstants {
                 let changed = self.make_alike(&mut [left.as_mut(), right.as_mut()], schema);
                 Transformed::new_transformed(Expr::BinaryExpr(BinaryExpr { left, op, right }), changed)
             }
-            Expr::Between(Between { mut expr, negated, mut low, mut high }) => {
-                let changed = self.make_alike(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], schema);
-                Transformed::new_transformed(Expr::Between(Between { expr, negated, low, high }), changed)
-            }
-            Expr::InList(InList { mut expr, mut list, negated }) => {
-                let mut values: Vec<&mut Expr> = std::iter::once(expr.as_mut()).chain(&mut list).collect();
-                let changed = self.make_alike(&mut values, schema);
-                Transformed::new_transformed(Expr::InList(InList { expr, list, negated }), changed)
-            }
-            Expr::ScalarFunction(ScalarFunction { func, mut args }) if OF_ONE_TYPE.contains(&func.name()) => {
-                let changed = self.make_alike(&mut args.iter_mut().collect::<Vec<_>>(), schema);
-                Transformed::new_transformed(Expr::ScalarFunction(ScalarFunction { func, args }), changed)
-            }
-            Expr::Case(Case { mut expr, mut when_then_expr, mut else_expr }) => {
-                let thens = when_then_expr.iter_mut().map(|(_, then)| then.as_mut());
-                let mut values: Vec<&mut Expr> = thens.chain(else_expr.as_deref_mut()).collect();
-                let mut changed = self.make_alike(&mut values, schema);
-                if let Some(expr) = expr.as_deref_mut() {
-                    let whens = when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
-                    let mut values: Vec<&mut Expr> = std::iter::once(expr).chain(whens).collect();
-                    changed |= self.make_alike(&mut values, schema);
-                }
-                Transformed::new_transformed(Expr::Case(Case { expr, when_then_expr, else_expr }), changed)
-            }
-            other => Transformed::no(other),
+            other => with_alike(other, |_, values| self.make_alike(values, schema)),
         }
     }
 }

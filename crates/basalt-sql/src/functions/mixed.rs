@@ -9,15 +9,13 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result, TableReference};
-use datafusion::logical_expr::expr::{Case, Cast, InList, InSubquery, ScalarFunction};
-use datafusion::logical_expr::{Between, Expr, ExprSchemable, LogicalPlan, Projection, Subquery, Union};
+use datafusion::logical_expr::expr::{Cast, InSubquery};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Subquery, Union};
 use datafusion::optimizer::AnalyzerRule;
 
+use super::alike::{Together, with_alike};
 use super::exact;
 use super::numbers::{compared, rewrite_plan};
-
-/// Functions whose arguments become of one type.
-pub(super) const OF_ONE_TYPE: [&str; 5] = ["coalesce", "nvl", "greatest", "least", "nullif"];
 
 /// The name of a column of a subquery that was made such a number.
 const NUMBER: &str = "$number";
@@ -58,34 +56,15 @@ fn is_decimal(data_type: &DataType) -> bool {
 }
 
 fn of_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    Ok(match expr {
-        Expr::ScalarFunction(ScalarFunction { func, mut args }) if OF_ONE_TYPE.contains(&func.name()) => {
-            let changed = make_alike(&mut args.iter_mut().collect::<Vec<_>>(), schema);
-            Transformed::new_transformed(Expr::ScalarFunction(ScalarFunction { func, args }), changed)
-        }
-        Expr::Case(Case { mut expr, mut when_then_expr, mut else_expr }) => {
-            let thens = when_then_expr.iter_mut().map(|(_, then)| then.as_mut());
-            let mut values: Vec<&mut Expr> = thens.chain(else_expr.as_deref_mut()).collect();
-            let mut changed = make_alike(&mut values, schema);
-            if let Some(expr) = expr.as_deref_mut() {
-                let whens = when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
-                changed |= make_alike(&mut std::iter::once(expr).chain(whens).collect::<Vec<_>>(), schema);
-            }
-            Transformed::new_transformed(Expr::Case(Case { expr, when_then_expr, else_expr }), changed)
-        }
+    if let Expr::InSubquery(within) = expr {
+        return of_subquery(within, schema);
+    }
+    Ok(with_alike(expr, |why, values| {
         // Beside a floating-point number DECIMALs become such of its own type, see `super::numbers`.
-        Expr::Between(Between { mut expr, negated, mut low, mut high }) if !is_float(&expr, schema) => {
-            let changed = make_alike(&mut [expr.as_mut(), low.as_mut(), high.as_mut()], schema);
-            Transformed::new_transformed(Expr::Between(Between { expr, negated, low, high }), changed)
-        }
-        Expr::InList(InList { mut expr, mut list, negated }) if !is_float(&expr, schema) => {
-            let mut values: Vec<&mut Expr> = std::iter::once(expr.as_mut()).chain(&mut list).collect();
-            let changed = make_alike(&mut values, schema);
-            Transformed::new_transformed(Expr::InList(InList { expr, list, negated }), changed)
-        }
-        Expr::InSubquery(within) => of_subquery(within, schema)?,
-        other => Transformed::no(other),
-    })
+        let is_done =
+            why == Together::Compared && values.first().is_some_and(|first| is_float(first, schema));
+        !is_done && make_alike(values, schema)
+    }))
 }
 
 fn is_float(expr: &Expr, schema: &DFSchema) -> bool {

@@ -21,18 +21,16 @@ use regex::Regex;
 use super::plain::{Plain, constant_text, count, is_text, texts};
 
 /// The planner's functions that may make an empty text of one that is not.
-pub(super) const MAY_BE_EMPTY: [&str; 15] = [
+pub(super) const MAY_BE_EMPTY: [&str; 13] = [
     "btrim",
     "concat",
     "initcap",
     "left",
     "lower",
     "ltrim",
-    "repeat",
     "replace",
     "reverse",
     "right",
-    "rpad",
     "rtrim",
     "split_part",
     "translate",
@@ -49,7 +47,7 @@ pub(crate) fn substr() -> ScalarUDF {
     Plain::function("substr", coerce, |_| DataType::Utf8, run_substr)
 }
 
-/// Characters that LPAD makes at most.
+/// Characters that LPAD, RPAD and REPEAT make at most.
 const PADDED_MAX: i64 = 1 << 20;
 
 /// LPAD(s, length[, fill]): cut to the length, or filled from the left. NULL is filled wholly.
@@ -61,6 +59,27 @@ pub(crate) fn lpad() -> ScalarUDF {
         Ok([vec![DataType::Utf8, DataType::Int64], vec![DataType::Utf8; found.len() - 2]].concat())
     };
     Plain::function("lpad", coerce, |_| DataType::Utf8, run_lpad)
+}
+
+/// RPAD(s, length[, fill]): cut to the length, or filled from the right. NULL stays NULL.
+pub(crate) fn rpad() -> ScalarUDF {
+    let coerce = |name: &str, found: &[DataType]| {
+        count(name, found, 2, 3)?;
+        texts(name, &found[..1], 1, 1)?;
+        texts(name, &found[2..], 0, 1)?;
+        Ok([vec![DataType::Utf8, DataType::Int64], vec![DataType::Utf8; found.len() - 2]].concat())
+    };
+    Plain::function("rpad", coerce, |_| DataType::Utf8, run_rpad)
+}
+
+/// REPEAT(s, n): the text n times.
+pub(crate) fn repeat() -> ScalarUDF {
+    let coerce = |name: &str, found: &[DataType]| {
+        count(name, found, 2, 2)?;
+        texts(name, &found[..1], 1, 1)?;
+        Ok(vec![DataType::Utf8, DataType::Int64])
+    };
+    Plain::function("repeat", coerce, |_| DataType::Utf8, run_repeat)
 }
 
 /// REGEXP_SUBSTR(s, pattern[, start]): the first match from `start` on, counted from 1.
@@ -145,6 +164,36 @@ fn run_lpad(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
         built.append_option(padded.filter(|padded| !padded.is_empty()));
     }
     Ok(ColumnarValue::Array(Arc::new(built.finish())))
+}
+
+fn run_rpad(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let lengths = args.args[1].to_array(args.number_rows)?;
+    let fills = args.args.get(2).map(|fill| fill.to_array(args.number_rows)).transpose()?;
+    map_texts(args, |text, row| {
+        let fill = match &fills {
+            None => " ",
+            Some(fills) if fills.is_valid(row) => fills.as_string::<i32>().value(row),
+            Some(_) => return Ok(None),
+        };
+        let Some(length) = number(&lengths, row) else { return Ok(None) };
+        if length > PADDED_MAX {
+            return exec_err!("RPAD makes at most {PADDED_MAX} characters, not {length}");
+        }
+        let length = usize::try_from(length).unwrap_or(0);
+        Ok(Some(text.chars().chain(fill.chars().cycle()).take(length).collect()))
+    })
+}
+
+fn run_repeat(args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
+    let counts = args.args[1].to_array(args.number_rows)?;
+    map_texts(args, |text, row| {
+        let Some(count) = number(&counts, row) else { return Ok(None) };
+        let count = usize::try_from(count).unwrap_or(0);
+        match text.len().checked_mul(count).filter(|&bytes| bytes <= PADDED_MAX as usize) {
+            Some(_) => Ok(Some(text.repeat(count))),
+            None => exec_err!("REPEAT makes at most {PADDED_MAX} bytes, not {count} times {}", text.len()),
+        }
+    })
 }
 
 fn padded(text: &str, length: usize, fill: &str) -> String {

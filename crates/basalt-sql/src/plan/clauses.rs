@@ -8,8 +8,9 @@ use std::ops::ControlFlow;
 
 use datafusion::logical_expr::planner::ContextProvider;
 use datafusion::sql::sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArgumentList, FunctionArguments, GroupByExpr, ObjectNamePart,
-    Query, Select, SetExpr, SetOperator, SetQuantifier, TableAlias, TableFactor, Visit, Visitor,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, GroupByExpr, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
+    TableAlias, TableFactor, Visit, Visitor,
 };
 
 use super::Planning;
@@ -68,7 +69,7 @@ impl Visitor for Clauses<'_> {
                 "FORMAT is not supported in a query; COPY writes files of many formats",
             ),
         ])?;
-        counts_rows(body)?;
+        takes_columns_in_order(body)?;
         for query in with.iter().flat_map(|with| &with.cte_tables) {
             check_alias(&query.alias)?;
             refuse(&[(query.from.is_some(), "FROM has no meaning behind a query of WITH")])?;
@@ -185,6 +186,10 @@ impl Visitor for Clauses<'_> {
             )]);
         }
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        refuse(&[(
+            counts_different_rows(function),
+            "DISTINCT * is no argument; SELECT COUNT(*) FROM (SELECT DISTINCT * FROM ..) counts different rows",
+        )])?;
         let [ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
             return ControlFlow::Continue(());
         };
@@ -202,18 +207,30 @@ impl Visitor for Clauses<'_> {
     }
 }
 
-/// The planner would look whether a row is there, not how often.
-fn counts_rows(body: &SetExpr) -> ControlFlow<SqlError> {
+/// Only UNION takes columns by their names.
+fn takes_columns_in_order(body: &SetExpr) -> ControlFlow<SqlError> {
     let SetExpr::SetOperation { op, set_quantifier, left, right } = body else {
         return ControlFlow::Continue(());
     };
     refuse(&[(
         !matches!(op, SetOperator::Union)
-            && matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName),
-        "EXCEPT ALL and INTERSECT ALL are not supported; without ALL rows are compared with their number: SELECT a, ROW_NUMBER() OVER (PARTITION BY a) on both sides",
+            && matches!(
+                set_quantifier,
+                SetQuantifier::AllByName | SetQuantifier::ByName | SetQuantifier::DistinctByName
+            ),
+        "EXCEPT and INTERSECT take columns in their order; BY NAME is for UNION",
     )])?;
-    counts_rows(left)?;
-    counts_rows(right)
+    takes_columns_in_order(left)?;
+    takes_columns_in_order(right)
+}
+
+/// `COUNT(DISTINCT *)`, of which the planner makes `COUNT(DISTINCT 1)`.
+fn counts_different_rows(function: &Function) -> bool {
+    matches!(&function.args, FunctionArguments::List(list)
+    if list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
+        && list.args.iter().any(|argument| {
+            matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_)))
+        }))
 }
 
 /// A type behind the name of a column says nothing of rows that have one already.

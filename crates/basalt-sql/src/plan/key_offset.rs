@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use basalt_model::{KeyColumn, SortOrder};
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause, OrderByExpr,
-    OrderByKind, Query, Select, SetExpr, Value, VisitMut, VisitorMut,
+    OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
 };
 
 use super::Planning;
@@ -81,18 +81,12 @@ fn behind_key(query: &mut Query, arguments: &[Expr], planning: &Planning) -> Res
     if !is_key {
         return Err(wrong(&format!("names all columns of it, in their order: ({})", names.join(", "))));
     }
-    let is_null = |value: &Expr| {
-        matches!(value, Expr::Value(value) if matches!(&value.value, Value::Null)
-            || matches!(&value.value, Value::SingleQuotedString(text) if text.is_empty()))
-    };
-    if values.iter().any(is_null) {
-        return Err(wrong("has no NULL among its values"));
-    }
     let given = query.order_by.as_ref().map(|order_by| &order_by.kind);
     let in_order = match given {
         None => true,
         Some(OrderByKind::Expressions(by)) => {
-            by.len() <= schema.key.len() && by.iter().zip(&schema.key).all(|(by, key)| follows(by, key))
+            by.len() <= schema.key.len()
+                && by.iter().zip(&schema.key).all(|(by, key)| follows(by, key, &select.projection))
         }
         Some(OrderByKind::All(_)) => false,
     };
@@ -100,7 +94,9 @@ fn behind_key(query: &mut Query, arguments: &[Expr], planning: &Planning) -> Res
         return Err(wrong("goes with the order of the key, and with no other ORDER BY"));
     }
     restrict(select, &schema.key, values)?;
-    let by = schema.key.iter().zip(&names).map(|(key, name)| format!("{name}{}", direction(key)));
+    // With the table: the select list may give the name of a column to something else.
+    let table = table_of(select).map_or_else(String::new, |table| format!("{}.", quoted(&table)));
+    let by = schema.key.iter().zip(&names).map(|(key, name)| format!("{table}{name}{}", direction(key)));
     let ordered = dialect::parse(&format!("SELECT 1 FROM T ORDER BY {}", by.collect::<Vec<_>>().join(", ")))?;
     if let dialect::Statement::Query(ordered) = ordered.statement {
         query.order_by = ordered.order_by;
@@ -120,22 +116,48 @@ fn names_column(expr: &Expr, key: &KeyColumn) -> bool {
     }
 }
 
-fn follows(by: &OrderByExpr, key: &KeyColumn) -> bool {
+/// How columns name the only table of a SELECT.
+fn table_of(select: &Select) -> Option<String> {
+    match &select.from.first()?.relation {
+        TableFactor::Table { alias: Some(alias), .. } => Some(alias.name.value.clone()),
+        TableFactor::Table { name, .. } => Some(name.0.last()?.as_ident()?.value.clone()),
+        _ => None,
+    }
+}
+
+fn follows(by: &OrderByExpr, key: &KeyColumn, listed: &[SelectItem]) -> bool {
     let descending = by.options.asc == Some(false);
+    let is_other = listed.iter().any(|item| {
+        matches!(item, SelectItem::ExprWithAlias { expr, alias } if alias.value == key.name && !names_column(expr, key))
+    });
     names_column(&by.expr, key)
+        && !(is_other && matches!(by.expr, Expr::Identifier(_)))
         && descending == (key.order == SortOrder::Desc)
         && by.options.nulls_first != Some(false)
         && by.with_fill.is_none()
 }
 
+fn is_null(value: &Expr) -> bool {
+    matches!(value, Expr::Value(value) if matches!(&value.value, Value::Null)
+        || matches!(&value.value, Value::SingleQuotedString(text) if text.is_empty()))
+}
+
 /// Only rows behind the key. NULLs come first in either order, so that none is behind a value.
 fn restrict(select: &mut Select, key: &[KeyColumn], values: &[Expr]) -> Result<(), SqlError> {
+    let nulls: Vec<_> = values.iter().map(is_null).collect();
     let values: Vec<_> = values.iter().map(|value| dialect::printable(value).to_string()).collect();
     let names: Vec<_> = key.iter().map(|key| quoted(&key.name)).collect();
+    let same = |at: usize| match nulls[at] {
+        true => format!("{} IS NULL", names[at]),
+        false => format!("{} = ({})", names[at], values[at]),
+    };
+    let behind = |at: usize| match (nulls[at], key[at].order) {
+        (true, _) => format!("{} IS NOT NULL", names[at]),
+        (false, SortOrder::Desc) => format!("{} < ({})", names[at], values[at]),
+        (false, SortOrder::Asc) => format!("{} > ({})", names[at], values[at]),
+    };
     let branch = |at: usize| {
-        let same = (0..at).map(|before| format!("{} = ({})", names[before], values[before]));
-        let op = if key[at].order == SortOrder::Desc { "<" } else { ">" };
-        let parts: Vec<_> = same.chain([format!("{} {op} ({})", names[at], values[at])]).collect();
+        let parts: Vec<_> = (0..at).map(same).chain([behind(at)]).collect();
         format!("({})", parts.join(" AND "))
     };
     let behind = (0..key.len()).map(branch).collect::<Vec<_>>().join(" OR ");

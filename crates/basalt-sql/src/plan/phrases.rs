@@ -110,9 +110,8 @@ fn coded(expr: &Expr) -> Option<Expr> {
     };
     let Value::SingleQuotedString(format) = &format.value else { return None };
     let text = match (function.name.to_string().as_str(), format.to_lowercase()) {
-        ("ENCODE_BINARY", lower) if matches!(lower.as_str(), "hex" | "base64") => {
-            format!("ENCODE({value}, '{lower}')")
-        }
+        ("ENCODE_BINARY", lower) if lower == "hex" => format!("ENCODE({value}, 'hex')"),
+        ("ENCODE_BINARY", lower) if lower == "base64" => format!("ENCODE({value}, 'base64pad')"),
         ("DECODE_BINARY", lower) if matches!(lower.as_str(), "hex" | "base64") => {
             format!("DECODE({value}, '{lower}')")
         }

@@ -106,7 +106,7 @@ impl<'a> Quantified<'a> {
     /// Whether there is a row for which the comparison `is` such.
     fn exists(&self, is: &str) -> String {
         let Self { left, op, rows, .. } = self;
-        format!("EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" (\"V\") WHERE ({left} {op} \"$of\".\"V\") {is})")
+        format!("EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" (\"$V\") WHERE ({left} {op} \"$of\".\"$V\") {is})")
     }
 
     /// In a condition, under an odd number of NOTs or not: true, or under NOT false, for the same rows.
@@ -116,7 +116,9 @@ impl<'a> Quantified<'a> {
             _ if self.is_membership() => format!("{left} IN ({rows})"),
             // The planner finds the rows of a comparison as it is sooner.
             (false, false) => {
-                format!("EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" (\"V\") WHERE {left} {op} \"$of\".\"V\")")
+                format!(
+                    "EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" (\"$V\") WHERE {left} {op} \"$of\".\"$V\")"
+                )
             }
             (false, true) => self.exists("IS NOT FALSE"),
             (true, false) => format!("NOT {}", self.exists("IS NOT TRUE")),

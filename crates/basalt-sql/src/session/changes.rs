@@ -45,14 +45,15 @@ impl Session {
         }
         let mut planning = self.planning(tokens.clone(), hints);
         let said = self.warnings.lock().len();
-        match self.changed(&mut planning, statement.clone()).await {
-            Err(error) if planning.may_lack_memory(&error) => {
-                self.warnings.lock().truncate(said);
-                let mut planning = self.planning(tokens, hints);
-                planning.let_plans_spill().await;
-                self.changed(&mut planning, statement).await
-            }
-            done => done,
+        loop {
+            let error = match self.changed(&mut planning, statement.clone()).await {
+                Err(error) => error,
+                done => return done,
+            };
+            let Some(smaller) = planning.smaller_plans(&error) else { return Err(error) };
+            self.warnings.lock().truncate(said);
+            planning = self.planning(tokens.clone(), hints);
+            planning.use_plans(smaller).await;
         }
     }
 

@@ -136,14 +136,11 @@ impl Session {
 
 /// The plan after it has run, or the one that had to take its place.
 async fn analyzed(planning: &mut Planning, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
-    let physical = planning.physical(plan).await?;
-    match run_to_end(planning, &physical).await {
-        Err(error) if planning.may_lack_memory(&error) => {
-            planning.let_plans_spill().await;
-            let physical = planning.physical(plan).await?;
-            run_to_end(planning, &physical).await.map(|()| physical)
-        }
-        done => done.map(|()| physical),
+    loop {
+        let physical = planning.physical(plan).await?;
+        let Err(error) = run_to_end(planning, &physical).await else { return Ok(physical) };
+        let Some(smaller) = planning.smaller_plans(&error) else { return Err(error) };
+        planning.use_plans(smaller).await;
     }
 }
 

@@ -150,7 +150,7 @@ async fn left_rows_of_a_join_on_disk_come_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn totals_of_different_values_and_rows_far_behind_spill() {
-    let fixture = open(5 << 20);
+    let fixture = open(4 << 20);
     let session = fixture.engine.session();
     doubled(&session, 18).await;
     let within = "the same rows in memory";

@@ -201,7 +201,8 @@ fn type_code(sql_type: SqlType) -> i32 {
         UnsignedTime => 18,
         UnsignedTimestamp => 20,
         Char(_) => 1,
-        Varchar(_) => 12,
+        // There is no JSON in the JDBC that its users have.
+        Varchar(_) | Json => 12,
         Binary(_) => -2,
         Varbinary(_) => -3,
         Array(element) => 3_000 + type_code(element.into()),
