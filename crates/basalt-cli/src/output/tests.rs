@@ -192,7 +192,7 @@ fn elements_of_an_array_look_as_they_do_by_themselves() {
     let elements: ArrayRef = Arc::new(elements.with_precision_and_scale(76, 2).expect("fits"));
     let field = Arc::new(Field::new("item", elements.data_type().clone(), true));
     let lists = ListArray::new(field, OffsetBuffer::from_lengths([2, 0, 1]), elements, None);
-    assert_eq!(one(Arc::new(lists)), "[1.5, NULL] | [] | [-2]");
+    assert_eq!(one(Arc::new(lists)), "\"[1.5, NULL]\" | [] | [-2]");
     let days: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![0]));
     let field = Arc::new(Field::new("item", days.data_type().clone(), true));
     let lists = ListArray::new(field, OffsetBuffer::from_lengths([1]), days, None);

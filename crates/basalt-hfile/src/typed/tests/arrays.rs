@@ -42,7 +42,6 @@ pub(super) fn types() -> Vec<SqlType> {
         Varchar(Some(5)),
         Binary(3),
         Varbinary(None),
-        Json,
         Decimal(Some((38, 0))),
     ]
 }
