@@ -305,8 +305,9 @@ impl Shape<'_> {
     /// Values without an end of their own can only be last.
     fn check_order(&self) -> Result<(), SqlError> {
         let before_last = &self.key[..self.key.len() - 1];
-        let endless =
-            |column: &&KeyColumn| matches!(column.sql_type, SqlType::Varbinary(_) | SqlType::Array(_));
+        let endless = |column: &&KeyColumn| {
+            matches!(column.sql_type, SqlType::Varbinary(_) | SqlType::Json | SqlType::Array(_))
+        };
         match before_last.iter().find(endless) {
             None => Ok(()),
             Some(column) => Err(SqlError::coded(
