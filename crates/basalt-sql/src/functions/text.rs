@@ -50,26 +50,22 @@ pub(crate) fn substr() -> ScalarUDF {
 /// Characters that LPAD, RPAD and REPEAT make at most.
 const PADDED_MAX: i64 = 1 << 20;
 
+/// The arguments of LPAD and RPAD.
+fn padding(name: &str, found: &[DataType]) -> Result<Vec<DataType>> {
+    count(name, found, 2, 3)?;
+    texts(name, &found[..1], 1, 1)?;
+    texts(name, &found[2..], 0, 1)?;
+    Ok([vec![DataType::Utf8, DataType::Int64], vec![DataType::Utf8; found.len() - 2]].concat())
+}
+
 /// LPAD(s, length[, fill]): cut to the length, or filled from the left. NULL is filled wholly.
 pub(crate) fn lpad() -> ScalarUDF {
-    let coerce = |name: &str, found: &[DataType]| {
-        count(name, found, 2, 3)?;
-        texts(name, &found[..1], 1, 1)?;
-        texts(name, &found[2..], 0, 1)?;
-        Ok([vec![DataType::Utf8, DataType::Int64], vec![DataType::Utf8; found.len() - 2]].concat())
-    };
-    Plain::function("lpad", coerce, |_| DataType::Utf8, run_lpad)
+    Plain::function("lpad", padding, |_| DataType::Utf8, run_lpad)
 }
 
 /// RPAD(s, length[, fill]): cut to the length, or filled from the right. NULL stays NULL.
 pub(crate) fn rpad() -> ScalarUDF {
-    let coerce = |name: &str, found: &[DataType]| {
-        count(name, found, 2, 3)?;
-        texts(name, &found[..1], 1, 1)?;
-        texts(name, &found[2..], 0, 1)?;
-        Ok([vec![DataType::Utf8, DataType::Int64], vec![DataType::Utf8; found.len() - 2]].concat())
-    };
-    Plain::function("rpad", coerce, |_| DataType::Utf8, run_rpad)
+    Plain::function("rpad", padding, |_| DataType::Utf8, run_rpad)
 }
 
 /// REPEAT(s, n): the text n times.

@@ -107,15 +107,18 @@ impl IndexOnlyScan {
             PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
                 .with_scheduling_type(SchedulingType::Cooperative);
         let title = format!("table={}, index={}{note}", table.relation_name(), index.name());
-        let (takes, properties) = (takes.into(), Arc::new(properties));
-        Ok(Arc::new(Self {
-            input,
-            takes,
-            schema,
-            properties,
-            title,
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
+        Ok(Arc::new(Self::over(input, takes.into(), schema, properties, title)))
+    }
+
+    fn over(
+        input: Arc<dyn ExecutionPlan>,
+        takes: Arc<[Take]>,
+        schema: SchemaRef,
+        properties: PlanProperties,
+        title: String,
+    ) -> Self {
+        let (properties, metrics) = (Arc::new(properties), ExecutionPlanMetricsSet::new());
+        Self { input, takes, schema, properties, title, metrics }
     }
 }
 
@@ -200,15 +203,7 @@ impl ExecutionPlan for IndexOnlyScan {
         if shared::has_lost_its_order(&self.input, &input) {
             properties = properties.with_eq_properties(EquivalenceProperties::new(Arc::clone(&schema)));
         }
-        let (properties, title) = (Arc::new(properties), self.title.clone());
-        Ok(Arc::new(Self {
-            input,
-            takes,
-            schema,
-            properties,
-            title,
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
+        Ok(Arc::new(Self::over(input, takes, schema, properties, self.title.clone())))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
