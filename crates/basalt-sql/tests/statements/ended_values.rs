@@ -27,6 +27,7 @@ impl Clock for Moved {
         Duration::from_secs(self.0.load(Relaxed) as u64)
     }
 
+    /// Nobody waits: there is no upkeep, and only the test moves time.
     fn sleep(&self, _: Duration) {}
 }
 
