@@ -231,11 +231,12 @@ int main(int argc, char** argv) {
   Scan(db, rows, "scan into the cache", true, 1);
   Scan(db, rows, "second scan, of the cache", true, 1);
   Scan(db, rows, "scan of the cache", true, kScans);
-  Report("cache, filled", double(table.block_cache->GetUsage()) / rows, "bytes/row");
+  Report("cache, after scans", double(table.block_cache->GetUsage()) / rows, "bytes/row");
   for (uint64_t threads : {1, 2}) {
     Gets(db, rows, threads);
     MultiGets(db, rows, threads);
   }
+  Report("cache, after gets", double(table.block_cache->GetUsage()) / rows, "bytes/row");
   Puts(db, rows);
   Check(db->Close());
   delete db;

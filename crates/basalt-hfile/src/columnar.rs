@@ -55,6 +55,7 @@ mod key;
 mod mask;
 mod place;
 mod processor;
+mod room;
 mod rows;
 mod section;
 mod select;

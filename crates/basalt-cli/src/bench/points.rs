@@ -93,6 +93,7 @@ fn ask(args: &BenchPointsArgs, shared: &Shared) -> anyhow::Result<Vec<Figure>> {
         answers.gets(threads)?;
         answers.multi_gets(threads)?;
     }
+    answers.cache("gets");
     answers.puts()?;
     answers.report("memory that is new to the program", fresh_memory_rate(), "GB/s");
     let figures = answers.figures;
@@ -196,8 +197,8 @@ impl Answers<'_> {
         Ok(())
     }
 
-    /// Scans that leave nothing in the cache, which read files; one that fills it; one that decodes for good what that left there; and then
-    /// of the cache.
+    /// Scans that leave nothing in the cache, which read files; one that fills it; the first one that finds something there; and more of
+    /// them.
     fn scans(&mut self) -> anyhow::Result<()> {
         for (question, keep, times) in [
             ("scan of files", Keep::Nothing, SCANS),
@@ -214,8 +215,14 @@ impl Answers<'_> {
             }
             self.report(question, median(rates), "rows/s");
         }
-        self.report("cache, filled", self.db.metrics().cache.bytes as f64 / self.rows as f64, "bytes/row");
+        self.cache("scans");
         Ok(())
+    }
+
+    /// What the cache holds after these questions.
+    fn cache(&mut self, after: &str) {
+        let bytes = self.db.metrics().cache.bytes;
+        self.report(format!("cache, after {after}"), bytes as f64 / self.rows as f64, "bytes/row");
     }
 
     /// How many cells there are, and a sum of bytes of each.

@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 
+use super::room::Room;
+
 /// The pages of a section, in memory.
 #[derive(Debug)]
 pub(super) struct HeldPages {
@@ -24,18 +26,19 @@ impl HeldPages {
     /// Copies pages, of which each ends at one of `ends`, so that packed numbers behind the head of a frame begin with a line: they are read where
     /// they lie then, and none of their words lies in two lines.
     pub(super) fn new(pages: &[u8], ends: impl ExactSizeIterator<Item = usize> + Clone) -> Self {
-        let mut bytes: Vec<u8> = Vec::with_capacity(pages.len() + (ends.len() + 1) * LINE);
+        let mut room = Room::new(pages.len() + (ends.len() + 1) * LINE);
+        let bytes = room.bytes();
         let before_line = bytes.as_ptr().align_offset(LINE) + LINE - FRAME_HEAD;
-        let (mut start, mut starts) = (0, Vec::with_capacity(ends.len()));
+        let (mut start, mut len, mut starts) = (0, 0_usize, Vec::with_capacity(ends.len()));
         for end in ends {
-            let at = before_line + (bytes.len() + LINE - 1).saturating_sub(before_line) / LINE * LINE;
-            bytes.resize(at, 0);
+            let at = before_line + (len + LINE - 1).saturating_sub(before_line) / LINE * LINE;
             starts.push(at as u32);
-            bytes.extend_from_slice(&pages[start..end]);
+            len = at + end - start;
+            bytes[at..len].copy_from_slice(&pages[start..end]);
             start = end;
         }
         let verified = starts.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { bytes: Bytes::from(bytes), starts, verified }
+        Self { bytes: room.into_bytes(len), starts, verified }
     }
 }
 

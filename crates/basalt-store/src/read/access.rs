@@ -16,7 +16,7 @@ pub enum Keep {
     Nothing,
     /// Blocks as they are encoded, heads and sections of row groups as they are stored. For scans whose decoded blocks would push out all others.
     Stored,
-    /// Decoded blocks as well: those that were looked for, and those that were read before.
+    /// Of what was looked for the decoded blocks as well.
     Decoded,
 }
 

@@ -5,12 +5,11 @@
 //! Of a row group the cache holds its head, which leads to all parts of it, the sections that scans have loaded, as they are
 //! stored, and the parts that were decoded to cells, each for itself.
 //!
-//! Lookups leave decoded blocks. A scan that goes on leaves what it reads as it is stored, in as little memory as possible, since nobody may come
-//! again; what it finds stored has been read before, and is then held decoded in its place if there is room for it
-//! ([`BlockCache::has_room`]).
+//! Lookups leave decoded blocks. A scan that goes on leaves what it reads as it is stored, in as little memory as possible, and decodes it
+//! anew when it comes again: that takes less time than new memory for all of its cells would.
 //!
 //! Of a row group a lookup of one row decodes that row alone, until the same part was asked for a few times
-//! and there is room for all of it ([`BlockCache::is_worth_decoding`]).
+//! ([`BlockCache::is_worth_decoding`]). When all of its parts are decoded its sections leave.
 //!
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
 //! for once leaves before one that is asked for again). Blocks are immutable and files are never reused, so
@@ -38,6 +37,9 @@ pub(crate) use room::WorkingMemory;
 const BLOCK_BYTES_EXPECTED: u64 = 96 << 10;
 /// Lookups of rows of one part, each of all columns, before it is decoded for good: they take about as long as that.
 const LOOKUPS: usize = 16;
+/// Of parts that were looked up so often and for which others have to leave one in so many is decoded: the work that may be in vain,
+/// if they are more than the cache holds, stays a fraction of that of the lookups.
+const TURNED_AWAY: u64 = 4;
 /// Counters of such lookups. Parts that share one are decoded a little earlier.
 const LOOKUP_COUNTERS: usize = 1 << 14;
 /// Memory that an entry takes beside its block.
@@ -110,6 +112,35 @@ struct Counts {
     favoured_bytes: AtomicU64,
     /// They are more than is theirs.
     too_many_favoured: AtomicBool,
+    /// Weight of what is held as it is stored, in bytes.
+    stored_bytes: AtomicU64,
+}
+
+impl Entry {
+    /// It is held as it is stored: a scan came by.
+    fn is_stored(&self) -> bool {
+        matches!(self.held, Held::Encoded(_) | Held::Section(_))
+    }
+}
+
+impl Counts {
+    fn came(&self, entry: &Entry, weight: u64) {
+        if entry.favoured {
+            self.favoured_bytes.fetch_add(weight, Relaxed);
+        }
+        if entry.is_stored() {
+            self.stored_bytes.fetch_add(weight, Relaxed);
+        }
+    }
+
+    fn left(&self, entry: &Entry, weight: u64) {
+        if entry.favoured {
+            self.favoured_bytes.fetch_sub(weight, Relaxed);
+        }
+        if entry.is_stored() {
+            self.stored_bytes.fetch_sub(weight, Relaxed);
+        }
+    }
 }
 
 impl Lifecycle<BlockKey, Entry> for Leaving {
@@ -121,9 +152,7 @@ impl Lifecycle<BlockKey, Entry> for Leaving {
 
     fn on_evict(&self, _: &mut (), key: BlockKey, entry: Entry) {
         self.0.evictions.fetch_add(1, Relaxed);
-        if entry.favoured {
-            self.0.favoured_bytes.fetch_sub(ByMemory.weight(&key, &entry), Relaxed);
-        }
+        self.0.left(&entry, ByMemory.weight(&key, &entry));
     }
 }
 
@@ -134,6 +163,7 @@ pub struct BlockCache {
     room: Room,
     leaving: Leaving,
     lookups: Box<[AtomicU8]>,
+    turned_away: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -179,6 +209,7 @@ impl BlockCache {
             room: Room::new(capacity_bytes),
             leaving,
             lookups: (0..LOOKUP_COUNTERS).map(|_| AtomicU8::new(0)).collect(),
+            turned_away: AtomicU64::new(0),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         }
@@ -190,6 +221,14 @@ impl BlockCache {
             Some(Held::Cells(block)) => Some(block),
             _ => None,
         }
+    }
+
+    /// As [`Self::get`], for who comes by on the way and will not come again for it: it stays no longer for that, and
+    /// what is not there is not missed.
+    pub(crate) fn get_in_passing(&self, file: FileId, index: usize, part: usize) -> Option<Arc<CellBlock>> {
+        let Held::Cells(block) = self.blocks.peek(&key(file, index, part as u32))?.held else { return None };
+        self.hits.fetch_add(1, Relaxed);
+        Some(block)
     }
 
     pub(crate) fn insert(&self, owner: BlockOwner, index: usize, part: usize, block: &Arc<CellBlock>) {
@@ -236,13 +275,18 @@ impl BlockCache {
         Box::new(Shelf { cache: Arc::clone(self), owner, index, tally })
     }
 
-    /// All parts of a row group of so many sections are held decoded now.
-    pub(crate) fn remove_sections(&self, file: FileId, index: usize, sections: usize) {
-        (0..sections).for_each(|number| self.remove(&key(file, index, SECTIONS + number as u32)));
+    /// Lets the sections of a row group go if all of its parts are held decoded.
+    pub(crate) fn remove_sections_if_decoded(&self, file: FileId, index: usize, group: &ColumnarBlock) {
+        let mut sections = (0..group.sections()).map(|number| key(file, index, SECTIONS + number as u32));
+        if let Some(first) = sections.find(|section| self.blocks.contains_key(section))
+            && (0..group.vectors()).all(|part| self.blocks.contains_key(&key(file, index, part as u32)))
+        {
+            std::iter::once(first).chain(sections).for_each(|section| self.remove(&section));
+        }
     }
 
     /// True if a part of a row group, which is not held, should be decoded and kept: rows of it are looked up again and
-    /// again, and nothing has to leave for it. `columns`: how many a lookup reads, and how many there are; of fewer columns more lookups take as long.
+    /// again. `columns`: how many a lookup reads, and how many there are; of fewer columns more lookups take as long.
     pub(crate) fn is_worth_decoding(
         &self,
         file: FileId,
@@ -258,12 +302,13 @@ impl BlockCache {
             return false;
         }
         counter.store(0, Relaxed);
-        self.has_room()
+        self.has_room() || (self.turned_away.fetch_add(1, Relaxed) + 1).is_multiple_of(TURNED_AWAY)
     }
 
-    /// True if nothing has to leave for another block.
-    pub(crate) fn has_room(&self) -> bool {
-        self.blocks.weight() < self.blocks.capacity() / 16 * 15
+    /// True if nothing but what scans have left has to leave for another block.
+    fn has_room(&self) -> bool {
+        let stored = self.leaving.0.stored_bytes.load(Relaxed);
+        self.blocks.weight().saturating_sub(stored) < self.blocks.capacity() / 16 * 15
     }
 
     fn get_held(&self, key: &BlockKey) -> Option<Held> {
@@ -275,18 +320,16 @@ impl BlockCache {
 
     fn hold(&self, owner: BlockOwner, index: usize, part: u32, held: Held) {
         let (key, entry) = (key(owner.file, index, part), Entry { held, favoured: owner.favoured });
+        self.leaving.0.came(&entry, ByMemory.weight(&key, &entry));
         if owner.favoured {
-            self.leaving.0.favoured_bytes.fetch_add(ByMemory.weight(&key, &entry), Relaxed);
             self.look_at_favoured();
         }
         self.blocks.insert(key, entry);
     }
 
     fn remove(&self, key: &BlockKey) {
-        if let Some((key, entry)) = self.blocks.remove(key)
-            && entry.favoured
-        {
-            self.leaving.0.favoured_bytes.fetch_sub(ByMemory.weight(&key, &entry), Relaxed);
+        if let Some((key, entry)) = self.blocks.remove(key) {
+            self.leaving.0.left(&entry, ByMemory.weight(&key, &entry));
         }
     }
 

@@ -243,8 +243,7 @@ impl StoreFile {
         };
         let block = reader.decode_block(&encoded, index).map_err(|error| self.explain(error, Some(index)))?;
         let block = Arc::new(block);
-        let decoded = access.keep == Keep::Decoded && (way == Way::Sought || was_held && cache.has_room());
-        if decoded {
+        if access.keep == Keep::Decoded && way == Way::Sought {
             if was_held {
                 cache.remove_encoded(id, index);
             }

@@ -291,7 +291,7 @@ pub(crate) fn find_together(
     let block = match file.cached_block(index, first, access)? {
         Some(block) => block,
         None if file.is_worth_decoding((index, vector), &group, access) => {
-            file.read_part((index, vector), &group, access)?
+            file.decode_for_good((index, vector), &group, access)?
         }
         None => {
             let mut wanted = vec![first];
@@ -383,9 +383,21 @@ impl StoreFile {
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
         if self.is_worth_decoding((index, part), head, access) {
-            return self.read_part((index, part), head, access);
+            return self.decode_for_good((index, part), head, access);
         }
         self.row_of_group(index, row, head, access)
+    }
+
+    /// Puts a part of a row group into the cache.
+    fn decode_for_good(
+        &self,
+        (index, part): (usize, usize),
+        group: &ColumnarBlock,
+        access: &ReadAccess,
+    ) -> Result<Arc<CellBlock>> {
+        let block = self.read_part((index, part), group, access)?;
+        access.cache.remove_sections_if_decoded(self.meta().id, index, group);
+        Ok(block)
     }
 
     /// True if lookups come to a part of a row group, which the cache does not have, again and again.

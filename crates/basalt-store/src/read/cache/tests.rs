@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
+use crate::read::testing::{Cell, memory_env, store_file};
 
 fn block(bytes: usize) -> Arc<CellBlock> {
     Arc::new(CellBlock { keys: vec![0; bytes].into(), ..CellBlock::default() })
@@ -101,7 +102,7 @@ fn memory_that_others_work_with_is_the_caches_again_afterwards() {
 }
 
 #[test]
-fn a_part_is_worth_decoding_once_it_was_looked_into_again_and_again_and_there_is_room() {
+fn a_part_is_worth_decoding_once_it_was_looked_into_again_and_again() {
     let cache = BlockCache::new(1 << 20);
     let asked = |part, columns| {
         let asked = (0..100).map(|_| cache.is_worth_decoding(FileId(7), (3, part), columns));
@@ -112,5 +113,29 @@ fn a_part_is_worth_decoding_once_it_was_looked_into_again_and_again_and_there_is
     for index in 0..100 {
         cache.insert(of(1), index, 0, &block(64 << 10));
     }
-    assert!(asked(2, (4, 4)).is_empty(), "something else would have to leave");
+    assert_eq!(asked(2, (4, 4)), [67], "where something else has to leave one in four is decoded");
+}
+
+#[test]
+fn what_is_held_as_it_is_stored_is_room_for_what_is_looked_up() {
+    let cache = BlockCache::new(8 << 20);
+    let file = store_file(&memory_env(), 1, &[Cell::put("row", "q", 1, 1)]);
+    let encoded = file.reader().expect("it is sound").read_encoded_block(0).expect("it is sound");
+    let stored = |cache: &BlockCache| cache.leaving.0.stored_bytes.load(Relaxed);
+    for index in 0..10 {
+        cache.insert_encoded(of(1), index, &encoded);
+        cache.insert_encoded(of(1), index, &encoded);
+    }
+    assert_eq!(stored(&cache), cache.stats().bytes);
+    for index in 0..4 {
+        cache.remove_encoded(FileId(1), index);
+    }
+    assert_eq!(stored(&cache), cache.stats().bytes);
+    for index in 0..1_000 {
+        cache.insert(of(2), index, 0, &block(64 << 10));
+    }
+    assert!(stored(&cache) <= 10 * (ENTRY_OVERHEAD + encoded.memory_bytes() as u64));
+    cache.make_room_for_indexes(100 << 20);
+    (0..10).for_each(|index| cache.remove_encoded(FileId(1), index));
+    assert_eq!(stored(&cache), 0);
 }

@@ -16,8 +16,6 @@ pub(super) struct Group {
     pub(super) head: Arc<ColumnarBlock>,
     /// The part to be read next.
     pub(super) next: usize,
-    /// Parts that came by and that the cache has decoded.
-    decoded: usize,
     stored: Option<Stored>,
 }
 
@@ -25,19 +23,17 @@ pub(super) struct Group {
 #[derive(Debug)]
 struct Stored {
     group: ColumnarBlock,
-    /// The cache had all of it: somebody has read it before.
-    was_held: bool,
     _memory: WorkingMemory,
 }
 
 impl Group {
     /// Block `index` of a file, to be read from the part `next` on.
     pub(super) fn new(index: usize, head: Arc<ColumnarBlock>, next: usize) -> Self {
-        Self { index, head, next, decoded: 0, stored: None }
+        Self { index, head, next, stored: None }
     }
 
-    /// The cells of one part, from the cache or from storage. Of a source that goes on the group is read as a whole, and
-    /// its parts go into the cache decoded only if it was there before.
+    /// The cells of one part, from the cache or from storage. Of a source that goes on the group is read as a whole, and goes into the cache as it
+    /// is stored.
     pub(super) fn part(
         &mut self,
         part: usize,
@@ -45,29 +41,19 @@ impl Group {
         file: &StoreFile,
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
-        if let Some(block) = access.cache.get(file.meta.id, self.index, part) {
-            access.counters.found_in_cache(&block);
-            self.decoded += 1;
-            return Ok(block);
-        }
         if access.keep == Keep::Nothing || way == Way::Sought {
-            self.decoded += usize::from(access.keep == Keep::Decoded);
-            return file.read_part((self.index, part), &self.head, access);
+            return file.part((self.index, part), &self.head, access);
+        }
+        if let Some(block) = access.cache.get_in_passing(file.meta.id, self.index, part) {
+            access.counters.found_in_cache(&block);
+            return Ok(block);
         }
         let stored = match &mut self.stored {
             Some(stored) => stored,
             none => none.insert(Stored::new(self.index, &self.head, file, access)?),
         };
         let cells = stored.group.decode(part..part + 1);
-        let block = Arc::new(cells.map_err(|error| file.explain(error, Some(self.index)))?);
-        if access.keep == Keep::Decoded && stored.was_held && access.cache.has_room() {
-            access.cache.insert(file.owner(), self.index, part, &block);
-            self.decoded += 1;
-            if self.decoded == self.head.vectors() {
-                access.cache.remove_sections(file.meta.id, self.index, self.head.sections());
-            }
-        }
-        Ok(block)
+        cells.map(Arc::new).map_err(|error| file.explain(error, Some(self.index)))
     }
 }
 
@@ -78,7 +64,7 @@ impl Stored {
         let memory = access.cache.work_with(2 * size_bytes);
         let tally = Tally::new(&access.counters, size_bytes);
         let group = head.reopened(Some(access.cache.shelf(file.owner(), index, tally)));
-        let was_read = group.load_all().map_err(|error| file.explain(error, Some(index)))?;
-        Ok(Self { group, was_held: !was_read, _memory: memory })
+        group.load_all().map_err(|error| file.explain(error, Some(index)))?;
+        Ok(Self { group, _memory: memory })
     }
 }
