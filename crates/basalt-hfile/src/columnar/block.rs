@@ -13,6 +13,7 @@ use super::VECTOR;
 use super::form::Form;
 use super::head::{ColumnHead, Head, Kind, head_len};
 use super::place::{Seal, Source};
+use super::processor::ask_for;
 use super::section::Section;
 use super::strings::Strings;
 use super::vectors::Stored;
@@ -277,6 +278,14 @@ impl ColumnarBlock {
     fn open_section(&self, number: usize) -> Result<&Section> {
         let section = Section::open(&self.source, &self.head.sections[number], self.vectors())?;
         Ok(self.sections[number].get_or_init(|| Arc::new(section)))
+    }
+
+    /// Asks memory for a quarter, of four, of the bytes of a vector in the sections that are in memory as they are stored: for who reads it soon.
+    pub(super) fn ask_for_vector(&self, vector: usize, quarter: usize) {
+        for section in self.sections.iter().filter_map(OnceLock::get) {
+            let bytes = section.packed(vector);
+            ask_for(&bytes[bytes.len() * quarter / 4..bytes.len() * (quarter + 1) / 4]);
+        }
     }
 
     /// First row of every vector, and the last row.

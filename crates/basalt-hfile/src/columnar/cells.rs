@@ -5,12 +5,14 @@
 //! order, row by row.
 
 mod alike;
+mod wanted;
 
 use std::ops::Range;
 
 use basalt_model::{CellRef, CellType, Seq};
 use bytes::Bytes;
 
+use self::wanted::RowsWanted;
 use super::block::ColumnarBlock;
 use super::form::Form;
 use super::head::{ALL_CELLS, Kind};
@@ -250,36 +252,6 @@ struct ReadyColumn<'a> {
     next_span: usize,
 }
 
-/// Which rows of a vector become cells.
-enum RowsWanted<'a> {
-    All,
-    One(&'a [u8]),
-    These(&'a [&'a [u8]]),
-    Some(&'a Mask),
-}
-
-impl RowsWanted<'_> {
-    /// Their places, as ranges that ascend and do not touch.
-    fn ranges(&self, rows: &KeyRows<'_>) -> Result<Vec<Range<usize>>> {
-        Ok(match self {
-            Self::All => std::iter::once(0..rows.len()).collect(),
-            Self::One(row) => rows.position(row)?.map(|at| at..at + 1).into_iter().collect(),
-            Self::These(wanted) => {
-                let mut ranges: Vec<Range<usize>> = Vec::with_capacity(wanted.len());
-                for row in *wanted {
-                    let Some(at) = rows.position(row)? else { continue };
-                    match ranges.last_mut() {
-                        Some(last) if last.end == at => last.end += 1,
-                        _ => ranges.push(at..at + 1),
-                    }
-                }
-                ranges
-            }
-            Self::Some(mask) => mask.and(Mask::of_range(0..rows.len())).ranges().collect(),
-        })
-    }
-}
-
 impl CellsBuilder {
     /// Adds rows of a vector, with their cells in these columns, or in all.
     fn add(
@@ -289,8 +261,16 @@ impl CellsBuilder {
         wanted: &RowsWanted<'_>,
         names: Option<&[Vec<u8>]>,
     ) -> Result<()> {
-        let rows = block.key_rows(vector)?;
         let is_all = matches!(wanted, RowsWanted::All);
+        // Who takes all rows of this vector goes on with the next.
+        let ask_ahead = |quarter: usize| {
+            if is_all {
+                block.ask_for_vector(vector + 1, quarter);
+            }
+        };
+        ask_ahead(0);
+        let rows = block.key_rows(vector)?;
+        ask_ahead(1);
         if is_all {
             check_index(block, vector, &rows)?;
         }
@@ -315,6 +295,7 @@ impl CellsBuilder {
             let ready = ready.and_then(|()| self.ready(part, &block.head.family, &wanted));
             columns.push(ready.map_err(|damage| block.source.corrupt(damage))?);
         }
+        ask_ahead(2);
         let count = wanted.iter().map(Range::len).sum::<usize>();
         let cells = (count * columns.len()).min(CELLS_EXPECTED_MAX);
         self.slots.reserve(cells);
@@ -324,6 +305,7 @@ impl CellsBuilder {
                 .add_alike(block, &rows, &columns, row_stamps.as_ref())
                 .map_err(|damage| block.source.corrupt(damage))?
         {
+            ask_ahead(3);
             return Ok(());
         }
         for (number, range) in wanted.into_iter().enumerate() {

@@ -9,7 +9,7 @@
 //! anew when it comes again: that takes less time than new memory for all of its cells would.
 //!
 //! Of a row group a lookup of one row decodes that row alone, until the same part was asked for a few times
-//! ([`BlockCache::is_worth_decoding`]). When all of its parts are decoded its sections leave.
+//! ([`BlockCache::is_worth_decoding`]). Its sections leave when all of its parts are decoded, or the cache is full.
 //!
 //! Weighed in bytes of memory, evicted by quick_cache's scan-resistant policy (S3-FIFO: a block that is asked
 //! for once leaves before one that is asked for again). Blocks are immutable and files are never reused, so
@@ -275,11 +275,14 @@ impl BlockCache {
         Box::new(Shelf { cache: Arc::clone(self), owner, index, tally })
     }
 
-    /// Lets the sections of a row group go if all of its parts are held decoded.
-    pub(crate) fn remove_sections_if_decoded(&self, file: FileId, index: usize, group: &ColumnarBlock) {
+    /// Lets the sections of a row group go, of which a part was decoded: if all the others are, or something else would have to leave for those
+    /// that lookups come to next.
+    pub(crate) fn make_room_in(&self, file: FileId, index: usize, group: &ColumnarBlock) {
         let mut sections = (0..group.sections()).map(|number| key(file, index, SECTIONS + number as u32));
-        if let Some(first) = sections.find(|section| self.blocks.contains_key(section))
-            && (0..group.vectors()).all(|part| self.blocks.contains_key(&key(file, index, part as u32)))
+        let Some(first) = sections.find(|section| self.blocks.contains_key(section)) else { return };
+        let is_full = self.blocks.weight() >= self.blocks.capacity() / 16 * 15;
+        if is_full
+            || (0..group.vectors()).all(|part| self.blocks.contains_key(&key(file, index, part as u32)))
         {
             std::iter::once(first).chain(sections).for_each(|section| self.remove(&section));
         }

@@ -396,7 +396,7 @@ impl StoreFile {
         access: &ReadAccess,
     ) -> Result<Arc<CellBlock>> {
         let block = self.read_part((index, part), group, access)?;
-        access.cache.remove_sections_if_decoded(self.meta().id, index, group);
+        access.cache.make_room_in(self.meta().id, index, group);
         Ok(block)
     }
 

@@ -77,6 +77,7 @@ impl CellsBuilder {
         let first = self.slots.len() as u32;
         self.row_starts.extend((0..count as u32).map(|row| first + row * laid.len() as u32));
         match &mut *laid {
+            [column] if column.lay_all(count, stride, &mut self.slots) => {}
             [column] => self.slots.extend((0..count).map(|row| column.take(row, stride))),
             columns => {
                 for row in 0..count {
@@ -118,6 +119,31 @@ impl<'a> Laid<'a> {
             _ => None,
         };
         Self { next, spans: column.spans.iter(), filled: column.part.filled.as_deref(), timestamps, seqs }
+    }
+
+    /// Appends the slots of all rows, if each has a value and they differ by it and their timestamp alone; false if they do not.
+    fn lay_all(&self, count: usize, stride: usize, out: &mut Vec<CellSlot>) -> bool {
+        let spans = self.spans.as_slice();
+        if self.filled.is_some() || self.seqs.is_some() || spans.len() != count {
+            return false;
+        }
+        let first = self.next;
+        let slot = |(row, span): (usize, &Span)| CellSlot {
+            key: first.key.wrapping_add((row * stride) as u32),
+            value: span.start,
+            value_len: span.len,
+            ..first
+        };
+        let slots = spans.iter().enumerate().map(slot);
+        match self.timestamps {
+            None => out.extend(slots),
+            Some(timestamps) => out.extend(
+                slots
+                    .zip(timestamps)
+                    .map(|(slot, &timestamp)| CellSlot { timestamp: timestamp as i64, ..slot }),
+            ),
+        }
+        true
     }
 
     /// The slot of the next row, which is `row`; the key of the one behind it is `stride` bytes further on.
