@@ -5,6 +5,7 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -14,6 +15,11 @@ use rustix::buffer::spare_capacity;
 pub trait FileRead: Send + Sync + Debug {
     /// Exactly `len` bytes from `offset`; fewer is `UnexpectedEof`.
     fn read_at(&self, offset: u64, len: usize) -> io::Result<Bytes>;
+    /// Fills `out` with the bytes from `offset` on; fewer is `UnexpectedEof`.
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        out.copy_from_slice(&self.read_at(offset, out.len())?);
+        Ok(())
+    }
     /// Size in bytes.
     fn size(&self) -> u64;
     /// Name for messages.
@@ -119,6 +125,10 @@ impl FileRead for LocalFile {
         // The allocator may have given more room than was asked for.
         buffer.truncate(len);
         Ok(buffer.into())
+    }
+
+    fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(out, offset)
     }
 
     fn size(&self) -> u64 {

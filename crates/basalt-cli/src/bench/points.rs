@@ -31,6 +31,8 @@ const SINGLE_PUTS: u64 = 50_000;
 const VALUE_BYTES: usize = 84;
 const THREADS: [u64; 2] = [1, 2];
 const SCANS: usize = 5;
+/// Threads whose gets come before those that are timed.
+const WARM: [u64; 2] = [9, 10];
 
 /// One answer.
 #[derive(Debug, Clone)]
@@ -197,21 +199,28 @@ impl Answers<'_> {
         Ok(())
     }
 
-    /// Scans that leave nothing in the cache, which read files; one that fills it; the first one that finds something there; and more of
-    /// them.
+    /// Scans that leave nothing in the cache, which read files; one that fills it; the first one that finds something there; more of
+    /// them; and two at once.
     fn scans(&mut self) -> anyhow::Result<()> {
-        for (question, keep, times) in [
-            ("scan of files", Keep::Nothing, SCANS),
-            ("scan into the cache", Keep::Decoded, 1),
-            ("second scan, of the cache", Keep::Decoded, 1),
-            ("scan of the cache", Keep::Decoded, SCANS),
+        for (question, keep, times, threads) in [
+            ("scan of files", Keep::Nothing, SCANS, 1),
+            ("scan into the cache", Keep::Decoded, 1, 1),
+            ("second scan, of the cache", Keep::Decoded, 1, 1),
+            ("scan of the cache", Keep::Decoded, SCANS, 1),
+            ("scan of files, 2 threads", Keep::Nothing, SCANS, 2),
+            ("scan of the cache, 2 threads", Keep::Decoded, SCANS, 2),
         ] {
             let mut rates = Vec::with_capacity(times);
             for _ in 0..times {
                 let started = Instant::now();
-                let (count, sum) = self.scan(keep)?;
-                ensure!(count == self.rows && sum > 0, "a scan found {count} of {} rows", self.rows);
-                rates.push(self.rows as f64 / started.elapsed().as_secs_f64());
+                let found = match threads {
+                    1 => vec![self.scan(keep)?],
+                    _ => in_threads(threads, |_| self.scan(keep))?,
+                };
+                for (count, sum) in found {
+                    ensure!(count == self.rows && sum > 0, "a scan found {count} of {} rows", self.rows);
+                }
+                rates.push((self.rows * threads) as f64 / started.elapsed().as_secs_f64());
             }
             self.report(question, median(rates), "rows/s");
         }
@@ -255,7 +264,10 @@ impl Answers<'_> {
             }
             Ok(times)
         };
-        timed(9)?;
+        // Of the cache, which holds what was asked for before.
+        for thread in WARM {
+            timed(thread)?;
+        }
         let started = Instant::now();
         let mut times = in_threads(threads, timed)?.concat();
         let rate = (GETS * threads) as f64 / started.elapsed().as_secs_f64();

@@ -238,6 +238,9 @@ impl ColumnarBlock {
                 continue;
             }
             loaded.push(number);
+            if self.shelf.is_some() && Section::is_read_apart(entry) {
+                continue;
+            }
             let range = entry.offset as usize..(entry.offset + entry.len) as usize;
             match &mut pending {
                 Some(before) if before.end == range.start => before.end = range.end,

@@ -37,8 +37,18 @@ impl HeldPages {
             bytes[at..len].copy_from_slice(&pages[start..end]);
             start = end;
         }
+        Self::of(room.into_bytes(len), starts)
+    }
+
+    /// Pages as they were read, one behind the other.
+    pub(super) fn as_read(bytes: Bytes, ends: impl ExactSizeIterator<Item = usize>) -> Self {
+        let mut start = 0;
+        Self::of(bytes, ends.map(|end| std::mem::replace(&mut start, end as u32)).collect())
+    }
+
+    fn of(bytes: Bytes, starts: Vec<u32>) -> Self {
         let verified = starts.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { bytes: room.into_bytes(len), starts, verified }
+        Self { bytes, starts, verified }
     }
 }
 

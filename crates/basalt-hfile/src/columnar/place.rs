@@ -9,6 +9,7 @@
 //! 2^32 - 1 for the head itself. So a page of another file, another block or another column is found out, though
 //! its checksum was right where it came from.
 
+use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -83,22 +84,47 @@ impl Source {
 
     /// Some bytes of the sections.
     pub(super) fn read(&self, range: Range<usize>) -> Result<Bytes> {
-        if range.start > range.end || range.end > self.sections_len {
-            let what =
-                format!("bytes {}..{} of {} in its sections", range.start, range.end, self.sections_len);
-            return Err(self.corrupt(Damage::new(0, what)));
+        self.check_range(&range)?;
+        if let Some(bytes) = self.loaded(&range) {
+            return Ok(bytes);
         }
-        {
-            let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-            let holds =
-                |part: &&(Range<usize>, Bytes)| part.0.start <= range.start && range.end <= part.0.end;
-            if let Some((part, bytes)) = loaded.iter().find(holds) {
-                return Ok(bytes.slice(range.start - part.start..range.end - part.start));
-            }
+        let offset = self.offset_of(&range);
+        self.file.read_at(offset, range.len()).map_err(|source| self.unreadable(offset, source))
+    }
+
+    /// The same into memory that is there.
+    pub(super) fn read_into(&self, range: Range<usize>, out: &mut [u8]) -> Result<()> {
+        self.check_range(&range)?;
+        if let Some(bytes) = self.loaded(&range) {
+            out.copy_from_slice(&bytes);
+            return Ok(());
         }
-        let offset = self.offset + (self.sections_at + range.start) as u64;
-        let read = self.file.read_at(offset, range.len());
-        read.map_err(|source| Error::Io { file: self.file.name().to_owned(), offset, source })
+        let offset = self.offset_of(&range);
+        self.file.read_into(offset, out).map_err(|source| self.unreadable(offset, source))
+    }
+
+    fn check_range(&self, range: &Range<usize>) -> Result<()> {
+        if range.start <= range.end && range.end <= self.sections_len {
+            return Ok(());
+        }
+        let what = format!("bytes {}..{} of {} in its sections", range.start, range.end, self.sections_len);
+        Err(self.corrupt(Damage::new(0, what)))
+    }
+
+    /// Bytes that are in memory.
+    fn loaded(&self, range: &Range<usize>) -> Option<Bytes> {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = |part: &&(Range<usize>, Bytes)| part.0.start <= range.start && range.end <= part.0.end;
+        let (part, bytes) = loaded.iter().find(holds)?;
+        Some(bytes.slice(range.start - part.start..range.end - part.start))
+    }
+
+    fn offset_of(&self, range: &Range<usize>) -> u64 {
+        self.offset + (self.sections_at + range.start) as u64
+    }
+
+    fn unreadable(&self, offset: u64, source: io::Error) -> Error {
+        Error::Io { file: self.file.name().to_owned(), offset, source }
     }
 
     /// Reads a range and keeps it.

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use memmap2::{MmapMut, MmapOptions};
 
 /// Less than that comes from the allocator.
-const MAPPED_BYTES_MIN: usize = 1 << 20;
+pub(super) const MAPPED_BYTES_MIN: usize = 1 << 20;
 /// So many at once: Linux allows a process 65,530 mappings, of which the allocator and others need some.
 const MAPPINGS_MAX: usize = 16 << 10;
 

@@ -31,6 +31,7 @@ use super::input::Input;
 use super::ints::IntScheme;
 use super::mask::Mask;
 use super::place::Source;
+use super::room::{MAPPED_BYTES_MIN, Room};
 use super::strings::Strings;
 use super::texts::{Dictionary, TextScheme};
 use crate::compression::{Compression, decompress};
@@ -144,11 +145,23 @@ impl Section {
         Ok(section)
     }
 
-    /// The same section with its pages, which the block has loaded, in memory of its own: for readers to come.
+    /// True if the pages of a section are read into the memory that holds them: where they are large and there are no numbers in them that would be
+    /// read where they lie.
+    pub(super) fn is_read_apart(entry: &Entry) -> bool {
+        entry.len as usize >= MAPPED_BYTES_MIN && matches!(entry.bounds.min, Bound::Text(_))
+    }
+
+    /// The same section with its pages, which the block has loaded if they are not read apart, in memory of its own: for readers to come.
     pub(super) fn held(source: &Arc<Source>, entry: &Entry, vectors: usize) -> Result<Self> {
         let mut section = Self::open(source, entry, vectors)?;
-        let pages = source.read(section.data.clone())?;
-        section.held = Some(HeldPages::new(&pages, section.pages.iter().map(|page| page.end)));
+        let ends = section.pages.iter().map(|page| page.end);
+        section.held = Some(if Self::is_read_apart(entry) {
+            let mut room = Room::new(section.data.len());
+            source.read_into(section.data.clone(), room.bytes())?;
+            HeldPages::as_read(room.into_bytes(section.data.len()), ends)
+        } else {
+            HeldPages::new(&source.read(section.data.clone())?, ends)
+        });
         // What else the block has loaded must not be kept by it.
         section.source = Arc::new(source.with_loaded(Vec::new()));
         Ok(section)

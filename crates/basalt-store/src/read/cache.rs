@@ -40,8 +40,8 @@ const LOOKUPS: usize = 16;
 /// Of parts that were looked up so often and for which others have to leave one in so many is decoded: the work that may be in vain,
 /// if they are more than the cache holds, stays a fraction of that of the lookups.
 const TURNED_AWAY: u64 = 4;
-/// Counters of such lookups. Parts that share one are decoded a little earlier.
-const LOOKUP_COUNTERS: usize = 1 << 14;
+/// Counters of such lookups. Of parts that share one each waits for the others.
+const LOOKUP_COUNTERS: usize = 1 << 16;
 /// Memory that an entry takes beside its block.
 const ENTRY_OVERHEAD: u64 = 128;
 
