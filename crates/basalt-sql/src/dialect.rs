@@ -50,7 +50,7 @@ pub(crate) use offset::AFTER_KEY;
 pub(crate) use parameters::{bind, unbound};
 pub(crate) use prefix::{BAD_COUNT, CURRENT_VALUE, NEXT_VALUE};
 pub(crate) use refused::{NO_FUNCTION, NO_FUNCTIONS};
-pub(crate) use rows::{Equal, exists_equal};
+pub(crate) use rows::{Equal, exists_equal, width};
 pub(crate) use statement::{
     Alter, AlterChange, Cascade, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name,
     OnDuplicate, OptionDef, Parsed, Statement, Target, Update, Upsert, UpsertColumn, UpsertSource,

@@ -35,7 +35,9 @@ use crate::functions::{
 use crate::index::{self, Builders};
 use crate::lanes::Lanes;
 use crate::memory::SpillReservePool;
-use crate::plan::{ListedSubqueries, SingleRows, SubqueryLists, UnknownInLists, UnknownMembership};
+use crate::plan::{
+    ListedSubqueries, SingleRows, SubqueriesBeneath, SubqueryLists, UnknownInLists, UnknownMembership,
+};
 use crate::repeated::Repeated;
 use crate::rules::{self, CountedRows, DerivedTables, OneTable, OuterTypes, WholeSums};
 use crate::running::Running;
@@ -131,6 +133,7 @@ impl Engine {
             .with_optimizer_rules(rules::logical())
             .with_physical_optimizer_rules(rules::physical())
             .with_analyzer_rules(vec![
+                Arc::new(SubqueriesBeneath),
                 Arc::new(CountedRows),
                 Arc::new(CharBlanks::new()),
                 Arc::new(PaddedKeys),

@@ -5,6 +5,7 @@
 //! and owns what the statement may not share with others: its snapshot, its progress.
 
 mod aggregates;
+mod beneath;
 mod clauses;
 mod doubles;
 mod dynamic;
@@ -75,6 +76,7 @@ use crate::progress::Progress;
 use crate::scan::{self, BasaltTable};
 use crate::sequence::{self, Currents};
 use crate::spill::{self, Plans};
+pub(crate) use beneath::SubqueriesBeneath;
 pub(crate) use existence::SubqueryLists;
 pub(crate) use families::resolve_expr as resolve_families;
 use having::Having;

@@ -42,6 +42,7 @@ use crate::scan::{
 };
 use above_totals::AboveTotals;
 use correlation::Correlation;
+pub(crate) use correlation::is_equality;
 pub(crate) use counted_rows::CountedRows;
 pub(crate) use dependencies::DerivedTables;
 use dependencies::Forget;

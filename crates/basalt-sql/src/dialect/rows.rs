@@ -3,12 +3,14 @@
 //!
 //! The planner knows no row comparison, and written out the key-range extraction finds the one contiguous range
 //! in it by itself: the ranges of the two branches touch and are merged.
+//!
+//! `(a, b) = (SELECT c, d ..)` is written out as the row of `(SELECT c ..)` and `(SELECT d ..)`, each of which has one row at most.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator,
-    VisitMut, VisitorMut,
+    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
+    UnaryOperator, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::ParserError;
 
@@ -45,7 +47,15 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
     Ok(Some(match expr {
         Expr::BinaryOp { left, op, right } => match (row(left), row(right)) {
             (Some(left), Some(right)) => compare(left, op, right)?,
-            _ => return Ok(None),
+            (Some(left), None) => match single_row(right, left.len()) {
+                Some(right) => compare(left, op, &right)?,
+                None => return Ok(None),
+            },
+            (None, Some(right)) => match single_row(left, right.len()) {
+                Some(left) => compare(&left, op, right)?,
+                None => return Ok(None),
+            },
+            (None, None) => return Ok(None),
         },
         Expr::InList { expr, list, negated } => {
             let Some(left) = row(expr) else { return Ok(None) };
@@ -97,6 +107,29 @@ fn compare(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Expr, S
     })
 }
 
+/// The row of a subquery of so many columns, if the expression is one: a subquery for each column.
+fn single_row(expr: &Expr, columns: usize) -> Option<Vec<Expr>> {
+    let subquery = match expr {
+        Expr::Subquery(subquery) => subquery,
+        Expr::Nested(inner) => return single_row(inner, columns),
+        _ => return None,
+    };
+    let names = column_names(columns);
+    let value = |name: &Ident| {
+        let mut query = over(subquery, &names);
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.projection = vec![SelectItem::UnnamedExpr(column_of(name))];
+        }
+        Expr::Subquery(Box::new(query))
+    };
+    Some(names.iter().map(value).collect())
+}
+
+/// How many values a row value has; `None` of anything else.
+pub(crate) fn width(expr: &Expr) -> Option<usize> {
+    row(expr).map(<[Expr]>::len)
+}
+
 /// What is asked of a row value's being equal to a row of a subquery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Equal {
@@ -109,28 +142,46 @@ pub(crate) enum Equal {
 /// Whether a subquery has such a row; `None` if the expression is no row value.
 pub(crate) fn exists_equal(expr: &Expr, subquery: &Query, asked: Equal) -> Option<Expr> {
     let left = row(expr)?;
-    let names: Vec<_> = (0..left.len()).map(|at| Ident::with_quote('"', format!("$V{at}"))).collect();
-    let alias = Ident::with_quote('"', "$of");
-    let column = |name: &Ident| Expr::CompoundIdentifier(vec![alias.clone(), name.clone()]);
-    let right: Vec<_> = names.iter().map(column).collect();
+    let names = column_names(left.len());
+    let right: Vec<_> = names.iter().map(column_of).collect();
     let equal = all_equal(left, &right);
     let condition = match asked {
         Equal::Surely => equal,
         Equal::Maybe => Expr::IsNotFalse(Box::new(equal)),
         Equal::Unknown => Expr::IsNull(Box::new(equal)),
     };
-    let mut query = parsed_exists();
+    let mut query = over(subquery, &names);
     if let SetExpr::Select(select) = query.body.as_mut() {
         select.selection = Some(condition);
-        if let Some(TableFactor::Derived { subquery: inner, alias: shown, .. }) =
-            select.from.first_mut().map(|table| &mut table.relation)
-        {
-            **inner = subquery.clone();
-            let columns = names.into_iter().map(|name| TableAliasColumnDef { name, data_type: None });
-            *shown = Some(TableAlias { explicit: true, name: alias, columns: columns.collect(), at: None });
-        }
     }
     Some(Expr::Exists { subquery: Box::new(query), negated: false })
+}
+
+/// What the rows of a subquery are called.
+const OF: &str = "$of";
+
+/// Names for the columns of a subquery.
+fn column_names(columns: usize) -> Vec<Ident> {
+    (0..columns).map(|at| Ident::with_quote('"', format!("$V{at}"))).collect()
+}
+
+fn column_of(name: &Ident) -> Expr {
+    Expr::CompoundIdentifier(vec![Ident::with_quote('"', OF), name.clone()])
+}
+
+/// `SELECT 1 FROM` the subquery, whose columns get these names.
+fn over(subquery: &Query, names: &[Ident]) -> Query {
+    let mut query = parsed_exists();
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(TableFactor::Derived { subquery: inner, alias: shown, .. }) =
+            select.from.first_mut().map(|table| &mut table.relation)
+    {
+        **inner = subquery.clone();
+        let columns = names.iter().map(|name| TableAliasColumnDef { name: name.clone(), data_type: None });
+        let name = Ident::with_quote('"', OF);
+        *shown = Some(TableAlias { explicit: true, name, columns: columns.collect(), at: None });
+    }
+    query
 }
 
 /// `SELECT 1 FROM (SELECT 1)`, to be filled in.

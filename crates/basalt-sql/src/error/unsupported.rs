@@ -23,7 +23,7 @@ const INSTEAD: [(&str, &str); 17] = [
     ),
     (
         "does not support logical expression InSubquery",
-        "IN (SELECT ..) stands in an aggregate, in GROUP BY or in ON, where it is not supported; a query in FROM gives it a name: FROM (SELECT t.*, x IN (SELECT ..) AS y FROM t)",
+        "IN (SELECT ..) stands where it is not supported; a query in FROM gives it a name: FROM (SELECT t.*, x IN (SELECT ..) AS y FROM t)",
     ),
     ("does not support logical expression ScalarSubquery", "a subquery stands where a constant must"),
     ("Unsupported LIMIT expression", "LIMIT takes a number or a parameter"),

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Join, JoinConstraint,
@@ -14,19 +15,93 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use crate::functions::NOT_NEGATIVE;
+use crate::dialect;
+use crate::functions::{NOT_NEGATIVE, NUMBERED};
 
 /// Stands between a label and the number that makes it unique; no text can be typed with it.
 const MARK: char = '\u{1}';
 
-/// True of the planner's refusal of two columns for which it has one name, though they are not written alike: `d + 1, 1 + d`.
+/// True of the planner's refusal of two columns for which it has one name, though they are not written alike: `d + 1, 1 + d`, or two groups by IN.
 pub(super) fn collide(error: &DataFusionError) -> bool {
-    error.to_string().contains("require unique expression names")
+    let is_repeated = |error: &DataFusionError| matches!(error, DataFusionError::SchemaError(of, _) if matches!(**of, SchemaError::DuplicateUnqualifiedField { .. }));
+    is_repeated(error.find_root()) || error.to_string().contains("require unique expression names")
 }
 
-/// Marks what has no name in all select lists of a query, columns excepted.
+/// Marks what has no name in all select lists of a query, columns excepted, and numbers the subqueries that are values: the planner
+/// has one name for all of them, and so for totals of several.
 pub(super) fn mark_all(query: &mut Query) {
     let _ = query.visit(&mut AllMarker);
+    let _ = query.visit(&mut Numbered::default());
+}
+
+/// Puts subqueries in lists, groups and orders into calls of [`NUMBERED`]; the same ones get the same number.
+#[derive(Default)]
+struct Numbered {
+    known: Vec<Expr>,
+    /// Queries around that are within the list, group or order.
+    depth: usize,
+}
+
+impl Numbered {
+    fn of(&mut self, node: &mut impl VisitMut) {
+        let depth = std::mem::take(&mut self.depth);
+        let _ = node.visit(&mut Calls(self));
+        self.depth = depth;
+    }
+}
+
+impl VisitorMut for Numbered {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.of(&mut query.order_by);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        self.of(&mut select.projection);
+        self.of(&mut select.group_by);
+        self.of(&mut select.having);
+        ControlFlow::Continue(())
+    }
+}
+
+struct Calls<'a>(&'a mut Numbered);
+
+impl VisitorMut for Calls<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.0.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.0.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let is_query = matches!(expr, Expr::InSubquery { .. } | Expr::Exists { .. } | Expr::Subquery(_));
+        if !is_query || self.0.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        let known = self.0.known.iter().position(|known| known == expr);
+        let number = known.unwrap_or_else(|| {
+            self.0.known.push(expr.clone());
+            self.0.known.len() - 1
+        });
+        if let Ok(mut call) = dialect::parse_condition(&format!("\"{NUMBERED}\"({number}, NULL)")) {
+            if let Expr::Function(function) = &mut call
+                && let FunctionArguments::List(list) = &mut function.args
+                && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) = list.args.last_mut()
+            {
+                *argument = expr.clone();
+            }
+            *expr = call;
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 struct AllMarker;

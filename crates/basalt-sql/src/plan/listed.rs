@@ -8,21 +8,26 @@
 //!                               WHEN x IS NULL AND (SELECT COUNT(*) ..) > 0 THEN NULL
 //!                               ELSE FALSE END
 //! ```
+//!
+//! Rows that are chosen by something else than equalities with the outer row are not counted: there are no groups of them. Whether there are such stays a
+//! question, for which the list's rows are joined with them for a mark.
 
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, Spans};
 use datafusion::functions_aggregate::count::count_all;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::utils::{merge_schema, split_conjunction};
 use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Subquery, lit, not, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
+
+use crate::rules::is_equality;
 
 /// The name of a number of rows.
 const ROWS: &str = "$rows";
@@ -76,12 +81,31 @@ fn rows_of(subquery: &Subquery) -> Result<LogicalPlanBuilder> {
 
 /// Whether there is a row.
 fn has_rows(rows: LogicalPlanBuilder, outer_ref_columns: Vec<Expr>) -> Result<Expr> {
+    if !is_of_equals(rows.plan()) {
+        let subquery = Subquery { subquery: Arc::new(rows.build()?), outer_ref_columns, spans: Spans::new() };
+        return Ok(Expr::Exists(Exists { subquery, negated: false }));
+    }
     let rows = if outer_ref_columns.is_empty() { rows.limit(0, Some(1))? } else { rows };
     let total = rows.aggregate(Vec::<Expr>::new(), [count_all()])?;
     let number = Expr::Column(Column::from(total.schema().qualified_field(0)));
     let subquery = Arc::new(total.project([number.alias(ROWS)])?.build()?);
     let number = Expr::ScalarSubquery(Subquery { subquery, outer_ref_columns, spans: Spans::new() });
     Ok(number.gt(lit(0_i64)))
+}
+
+/// True unless something else than an equality with the outer row chooses rows.
+fn is_of_equals(rows: &LogicalPlan) -> bool {
+    let mut is_of_equals = true;
+    let look = |step: &LogicalPlan| {
+        if let LogicalPlan::Filter(filter) = step {
+            let mut asked =
+                split_conjunction(&filter.predicate).into_iter().filter(|part| part.contains_outer());
+            is_of_equals &= asked.all(is_equality);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    };
+    rows.apply(look).expect("the closure does not fail");
+    is_of_equals
 }
 
 fn is_member(x: Expr, subquery: &Subquery, schema: &DFSchema) -> Result<Expr> {

@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, LimitClause, Query, Select, Value, VisitMut,
-    VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Join, JoinConstraint, JoinOperator, LimitClause,
+    Query, Select, Value, VisitMut, VisitorMut,
 };
 
 use super::{aggregates, quantified, written_types};
@@ -45,6 +45,8 @@ impl VisitorMut for Phrases {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
         let conditions = [&mut select.selection, &mut select.having, &mut select.qualify];
         conditions.into_iter().flatten().for_each(quantified::condition);
+        let joins = select.from.iter_mut().flat_map(|from| &mut from.joins);
+        joins.filter_map(condition_of).for_each(quantified::condition);
         ControlFlow::Continue(())
     }
 
@@ -73,6 +75,20 @@ impl VisitorMut for Phrases {
             *expr = rewritten;
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// ON.
+fn condition_of(join: &mut Join) -> Option<&mut Expr> {
+    match &mut join.join_operator {
+        JoinOperator::Join(JoinConstraint::On(condition))
+        | JoinOperator::Inner(JoinConstraint::On(condition))
+        | JoinOperator::Left(JoinConstraint::On(condition))
+        | JoinOperator::LeftOuter(JoinConstraint::On(condition))
+        | JoinOperator::Right(JoinConstraint::On(condition))
+        | JoinOperator::RightOuter(JoinConstraint::On(condition))
+        | JoinOperator::FullOuter(JoinConstraint::On(condition)) => Some(condition),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, UnaryOperator};
 
-use crate::dialect::{self, Equal, exists_equal};
+use crate::dialect::{self, Equal, exists_equal, width};
 use crate::functions::{ALL_OF, ANY_OF};
 
 /// Rewrites those of a condition that stand below nothing but AND, OR and NOT.
@@ -103,26 +103,30 @@ impl<'a> Quantified<'a> {
         matches!(self.op, BinaryOperator::Eq) && !self.all
     }
 
-    /// Whether there is a row for which the comparison `is` such.
-    fn exists(&self, is: &str) -> String {
+    /// Whether there is a row for which the comparison is such, or is true if nothing else is asked.
+    fn exists(&self, is: Option<&str>) -> String {
         let Self { left, op, rows, .. } = self;
-        format!("EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" (\"$V\") WHERE ({left} {op} \"$of\".\"$V\") {is})")
+        let names: Vec<_> = (0..width(left).unwrap_or(1)).map(|at| format!("\"$V{at}\"")).collect();
+        let values: Vec<_> = names.iter().map(|name| format!("\"$of\".{name}")).collect();
+        let (names, values) = (names.join(", "), values.join(", "));
+        let right = if width(left).is_some() { format!("({values})") } else { values };
+        let condition = match is {
+            Some(is) => format!("({left} {op} {right}) {is}"),
+            None => format!("{left} {op} {right}"),
+        };
+        format!("EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" ({names}) WHERE {condition})")
     }
 
     /// In a condition, under an odd number of NOTs or not: true, or under NOT false, for the same rows.
     fn in_condition(&self, under_not: bool) -> Option<Expr> {
-        let Self { left, op, rows, all } = self;
+        let Self { left, rows, all, .. } = self;
         let text = match (all, under_not) {
             _ if self.is_membership() => format!("{left} IN ({rows})"),
             // The planner finds the rows of a comparison as it is sooner.
-            (false, false) => {
-                format!(
-                    "EXISTS (SELECT 1 FROM ({rows}) AS \"$of\" (\"$V\") WHERE {left} {op} \"$of\".\"$V\")"
-                )
-            }
-            (false, true) => self.exists("IS NOT FALSE"),
-            (true, false) => format!("NOT {}", self.exists("IS NOT TRUE")),
-            (true, true) => format!("NOT {}", self.exists("IS FALSE")),
+            (false, false) => self.exists(None),
+            (false, true) => self.exists(Some("IS NOT FALSE")),
+            (true, false) => format!("NOT {}", self.exists(Some("IS NOT TRUE"))),
+            (true, true) => format!("NOT {}", self.exists(Some("IS FALSE"))),
         };
         dialect::parse_condition(&text).ok()
     }
@@ -134,7 +138,7 @@ impl<'a> Quantified<'a> {
         } else {
             let (decided, answer) = if *all { ("IS FALSE", "FALSE") } else { ("IS TRUE", "TRUE") };
             let other = if *all { "TRUE" } else { "FALSE" };
-            let (decisive, unknown) = (self.exists(decided), self.exists("IS NULL"));
+            let (decisive, unknown) = (self.exists(Some(decided)), self.exists(Some("IS NULL")));
             format!("CASE WHEN {decisive} THEN {answer} WHEN {unknown} THEN NULL ELSE {other} END")
         };
         dialect::parse_condition(&text).ok()

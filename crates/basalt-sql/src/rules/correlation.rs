@@ -16,6 +16,7 @@
 mod computed;
 mod lateral;
 mod limits;
+mod marks;
 mod peeled;
 mod value;
 
@@ -33,7 +34,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use computed::{computed_side, computes, is_equality};
+pub(crate) use computed::is_equality;
+use computed::{computed_side, computes};
 
 /// The beginning of the names that columns get.
 const ASKED: &str = "$asked";
@@ -85,7 +87,7 @@ fn of_plan(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<Lo
     let names = NamePreserver::new(&plan);
     let schemas: Vec<_> = plan.inputs().into_iter().map(|input| Arc::clone(input.schema())).collect();
     let around: Vec<_> = schemas.iter().map(Arc::as_ref).collect();
-    plan.map_expressions(|expr| {
+    let prepared = plan.map_expressions(|expr| {
         let name = names.save(&expr);
         let of_expr = |expr| {
             if let Some(subquery) = subquery_of(&expr) {
@@ -94,7 +96,8 @@ fn of_plan(plan: LogicalPlan, aliases: &AliasGenerator) -> Result<Transformed<Lo
             of_expr(expr, aliases)
         };
         Ok(expr.transform_up(of_expr)?.update_data(|expr| name.restore(expr)))
-    })
+    })?;
+    prepared.transform_data(|plan| marks::joined(plan, aliases))
 }
 
 /// The right side of a join, if it is a subquery of the left one.

@@ -13,7 +13,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 
 /// True of what can be asked of a group instead of its rows.
-pub(super) fn is_equality(part: &Expr) -> bool {
+pub(crate) fn is_equality(part: &Expr) -> bool {
     inner_side(part).is_some()
 }
 
