@@ -34,6 +34,7 @@ mod refused;
 mod rows;
 mod size;
 mod statement;
+mod table_lists;
 mod tokens;
 mod types;
 mod view;
@@ -160,7 +161,7 @@ fn parse_tokens(sql: &str, mut tokens: Vec<TokenWithSpan>) -> Result<Parsed, Sql
     let hints = tokens::hints(&tokens);
     let map = TokenMap::new(&tokens);
     let has_parameters = parameters::number(&mut tokens);
-    let mut parser = parser_of(dynamic::collapse(tokens));
+    let mut parser = parser_of(table_lists::joined(dynamic::collapse(tokens)));
     let mut statement = parse_whole(&mut parser).map_err(|error| SqlError::from_parser(error, sql))?;
     let parameters = if has_parameters { parameters::count(&mut statement)? } else { 0 };
     Ok(Parsed { statement, hints, tokens: map, text: sql.into(), parameters })

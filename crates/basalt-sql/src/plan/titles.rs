@@ -5,7 +5,8 @@
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, Query, Select, SelectItem, SetExpr, Subscript, UnaryOperator, Value,
+    FunctionArguments, Ident, Query, Select, SelectItem, SetExpr, Subscript, TableFactor, TableWithJoins,
+    UnaryOperator, Value,
 };
 
 use crate::dialect::{CURRENT_VALUE, NEXT_VALUE};
@@ -64,7 +65,10 @@ fn leftmost(body: &SetExpr) -> Option<&Select> {
 
 fn items(select: &Select) -> Vec<Item> {
     // A qualifier tells columns of joined tables apart; elsewhere it says nothing.
-    let joined = select.from.len() > 1 || select.from.iter().any(|table| !table.joins.is_empty());
+    let is_joined = |table: &TableWithJoins| {
+        !table.joins.is_empty() || matches!(table.relation, TableFactor::NestedJoin { .. })
+    };
+    let joined = select.from.len() > 1 || select.from.iter().any(is_joined);
     let items = select.projection.iter().map(|item| match item {
         SelectItem::UnnamedExpr(expr) => Item::Title(title(expr, joined)),
         SelectItem::ExprWithAlias { alias, .. } => Item::Title(alias.value.clone()),
