@@ -23,27 +23,31 @@ use crate::dialect::{self, Merge, MergeAction, MergeClause, Name, Statement};
 use crate::error::SqlError;
 use crate::ingest::{RowAssembler, RowWriter, fill, typed};
 use crate::plan::Planning;
+use crate::returning::{Changed, Returning};
 use crate::scan::BasaltTable;
 use crate::update;
 use crate::upsert;
 
-/// Runs the statement; returns the number of rows that were changed, deleted and inserted.
-pub(crate) async fn merge(planning: &Planning, statement: Merge) -> Result<u64, SqlError> {
+/// Runs the statement; its rows are those that were changed, deleted and inserted.
+pub(crate) async fn merge(planning: &Planning, mut statement: Merge) -> Result<Changed, SqlError> {
+    let returning = std::mem::take(&mut statement.returning);
     let mut merging = Merging::try_new(planning, &statement)?;
+    let target = &statement.table;
+    merging.returning = Returning::try_new(planning, target, &merging.table, returning)?;
     for (at, clause) in statement.clauses.iter().enumerate() {
         let filter = filter(&statement.clauses[..at], clause)?;
         match &clause.action {
             MergeAction::Update(assignments) => merging.update(&statement, assignments, filter).await?,
             MergeAction::Delete => merging.delete(&statement, filter).await?,
             MergeAction::Insert { columns, values } => {
-                let columns = columns.as_deref();
-                let columns = upsert::target(planning, &merging.table, columns, values.len())?;
+                let (columns, place) = (columns.as_deref(), upsert::place_of_last(Some(values)));
+                let columns = upsert::target(planning, &merging.table, columns, values.len(), place)?;
                 let query = unmatched(&statement, values, filter)?;
                 merging.write(query, columns, false).await?;
             }
         }
     }
-    merging.writer.finish()
+    Changed::all_of(planning, merging.writer, merging.returning.as_ref()).await
 }
 
 /// The plans of the clauses, each with what it is for.
@@ -105,6 +109,7 @@ struct Merging<'a> {
     writer: RowWriter,
     /// Keys of rows that were changed or deleted.
     matched: HashSet<Vec<u8>>,
+    returning: Option<Returning>,
 }
 
 impl<'a> Merging<'a> {
@@ -116,7 +121,7 @@ impl<'a> Merging<'a> {
             return Err(SqlError::statement(message));
         }
         let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
-        Ok(Self { planning, table, writer, matched: HashSet::new() })
+        Ok(Self { planning, table, writer, matched: HashSet::new(), returning: None })
     }
 
     async fn update(
@@ -161,6 +166,7 @@ impl<'a> Merging<'a> {
             let added = self.writer.add(&mut assembler, batch.columns(), batch.num_rows());
             added.map_err(|refusal| refusal.into_error(rows, false))?;
             rows += batch.num_rows() as u64;
+            self.check_returned()?;
             tokio::task::yield_now().await;
         }
         Ok(())
@@ -177,9 +183,18 @@ impl<'a> Merging<'a> {
             self.note(&batch)?;
             marker.mark(&batch, self.writer.batch())?;
             self.writer.added(batch.num_rows() as u64)?;
+            self.check_returned()?;
             tokio::task::yield_now().await;
         }
         Ok(())
+    }
+
+    /// An error once RETURNING would answer too many rows.
+    fn check_returned(&self) -> Result<(), SqlError> {
+        match &self.returning {
+            Some(returning) => returning.waiting(&self.writer).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// An error if a row of the table belongs to more than one of the source: which of them would win is anyone's guess.

@@ -113,14 +113,13 @@ impl Returning {
         batch: &WriteBatch,
     ) -> Result<RowStream, SqlError> {
         let mut returned = self.begin();
-        // A query may give a key twice; the last row is the one that stays.
-        let last: HashMap<&[u8], usize> =
-            batch.iter().enumerate().map(|(at, (_, change))| (change.row(), at)).collect();
+        // A query may give a key twice, and MERGE may delete a row and insert it again.
+        let mut changes: HashMap<&[u8], Vec<RowMutationRef<'_>>> = HashMap::new();
+        batch.iter().for_each(|(_, change)| changes.entry(change.row()).or_default().push(change));
         for (at, (_, change)) in batch.iter().enumerate() {
-            if last[change.row()] != at {
-                continue;
-            }
-            returned.add_changed(&planning.snapshot.get_row(self.table.id, change.row())?, change)?;
+            // Of a row that changes several times, at its first change.
+            let Some(changes) = changes.remove(change.row()) else { continue };
+            returned.add_changed(&planning.snapshot.get_row(self.table.id, change.row())?, &changes)?;
             if at % ROWS_AT_ONCE == ROWS_AT_ONCE - 1 {
                 tokio::task::yield_now().await;
             }
@@ -151,14 +150,17 @@ impl Returned<'_> {
         Ok(self.decoder.end()?)
     }
 
-    /// A row by its cells and what changes of them: as it is then, or as it was if nothing is left.
+    /// A row by its cells and what changes of them, in this order: as it is then, or as it was if nothing is left.
     pub(crate) fn add_changed(
         &mut self,
         before: &[CellRun],
-        change: RowMutationRef<'_>,
+        changes: &[RowMutationRef<'_>],
     ) -> Result<(), SqlError> {
-        let after = row_after(before, change)
-            .ok_or_else(|| SqlError::internal("a statement wrote a column of a row twice"))?;
+        let mut after = before.to_vec();
+        for change in changes {
+            after = row_after(&after, *change)
+                .ok_or_else(|| SqlError::internal("a statement wrote a column of a row twice"))?;
+        }
         self.add(if after.is_empty() { before } else { &after })
     }
 

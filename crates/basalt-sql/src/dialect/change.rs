@@ -32,7 +32,7 @@ pub(super) fn parse_upsert(parser: &mut Parser) -> Result<Statement, ParserError
 }
 
 /// `RETURNING * | expr [AS alias], ..`; nothing if it is not written.
-fn parse_returning(parser: &mut Parser) -> Result<Vec<SelectItem>, ParserError> {
+pub(super) fn parse_returning(parser: &mut Parser) -> Result<Vec<SelectItem>, ParserError> {
     if !parser.accept("RETURNING") {
         return Ok(vec![]);
     }

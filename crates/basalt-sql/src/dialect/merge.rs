@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! MERGE INTO t USING source ON condition WHEN ...
 
-use datafusion::sql::sqlparser::ast::{Expr, TableFactor};
+use datafusion::sql::sqlparser::ast::{Expr, SelectItem, TableFactor};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
-use super::change::{parse_assignments, parse_columns, parse_row};
+use super::change::{parse_assignments, parse_columns, parse_returning, parse_row};
 use super::cursor::Cursor;
 use super::statement::{Name, Statement, Target, UpsertColumn};
 use super::{parse_expr, rows};
@@ -20,6 +20,8 @@ pub(crate) struct Merge {
     pub(crate) on: Expr,
     /// What happens to them, in order: the first clause that applies to a row.
     pub(crate) clauses: Vec<MergeClause>,
+    /// RETURNING, as in [`Upsert`](super::Upsert).
+    pub(crate) returning: Vec<SelectItem>,
 }
 
 /// WHEN [NOT] MATCHED [AND condition] THEN action.
@@ -64,7 +66,8 @@ pub(super) fn parse_merge(parser: &mut Parser) -> Result<Statement, ParserError>
     if clauses.is_empty() {
         return parser.expected("WHEN MATCHED or WHEN NOT MATCHED", parser.peek_token());
     }
-    Ok(Statement::Merge(Box::new(Merge { table, source, on, clauses })))
+    let returning = parse_returning(parser)?;
+    Ok(Statement::Merge(Box::new(Merge { table, source, on, clauses, returning })))
 }
 
 fn parse_clause(parser: &mut Parser) -> Result<MergeClause, ParserError> {

@@ -150,6 +150,7 @@ fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFl
                     MergeAction::Insert { values, .. } => values.visit(visitor)?,
                 }
             }
+            merge.returning.visit(visitor)?;
         }
         Statement::Delete(delete) => {
             delete.filter.visit(visitor)?;

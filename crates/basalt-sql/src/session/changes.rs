@@ -62,9 +62,7 @@ impl Session {
             Statement::Upsert(change) => Outcome::changed("UPSERT", upsert::upsert(planning, change).await?),
             Statement::Update(change) => Outcome::changed("UPDATE", update::update(planning, *change).await?),
             Statement::Delete(change) => Outcome::changed("DELETE", delete::delete(planning, *change).await?),
-            Statement::Merge(change) => {
-                Outcome::Count { verb: "MERGE", rows: merge::merge(planning, *change).await? }
-            }
+            Statement::Merge(change) => Outcome::changed("MERGE", merge::merge(planning, *change).await?),
             Statement::Copy(copy) => self.copy(planning, *copy).await?,
             Statement::CreateTable(table) => self.create_from_query(planning, *table).await?,
             other => return Err(SqlError::internal(format!("{other:?} reads no rows"))),

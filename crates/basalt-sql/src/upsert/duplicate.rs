@@ -133,7 +133,7 @@ impl Writing<'_> {
             changed += u64::from(writes);
             if let Some(returned) = &mut returned {
                 let added = match self.batch.len().checked_sub(1).filter(|_| writes) {
-                    Some(last) => returned.add_changed(before, self.batch.get(last).1),
+                    Some(last) => returned.add_changed(before, &[self.batch.get(last).1]),
                     None => returned.add(before),
                 };
                 added.map_err(at_fault)?;
