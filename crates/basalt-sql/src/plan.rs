@@ -27,6 +27,7 @@ mod recursive;
 mod row_facts;
 mod sample;
 mod sequences;
+mod similar;
 mod single_rows;
 mod sources;
 mod titles;

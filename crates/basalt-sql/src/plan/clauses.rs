@@ -179,12 +179,6 @@ impl Visitor for Clauses<'_> {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<SqlError> {
-        if matches!(expr, Expr::SimilarTo { .. }) {
-            return refuse(&[(
-                true,
-                "SIMILAR TO is not supported; use LIKE, or REGEXP_LIKE with ^ and $ around the pattern",
-            )]);
-        }
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         refuse(&[(
             counts_different_rows(function),

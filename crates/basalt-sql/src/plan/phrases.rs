@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     Query, Select, Value, VisitMut, VisitorMut,
 };
 
-use super::{aggregates, quantified, written_types};
+use super::{aggregates, quantified, similar, written_types};
 use crate::dialect;
 use crate::error::SqlError;
 use crate::functions::{BASE62, FROM_ESCAPED, LOWER, TO_ESCAPED, UPPER};
@@ -66,6 +66,14 @@ impl VisitorMut for Phrases {
             && pattern.contains('\\')
         {
             *pattern = like_pattern(pattern);
+        }
+        match similar::rewrite(expr) {
+            Ok(Some(rewritten)) => *expr = rewritten,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        if let Some(error) = unknown_format(expr) {
+            return ControlFlow::Break(error);
         }
         if matches!(
             expr,
