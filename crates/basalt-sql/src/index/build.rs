@@ -11,7 +11,7 @@
 //! the next one begins. A build that ends early, by an error, a kill or the end of the process, leaves an index that is not
 //! read; the next opening of the database goes on behind its last part.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -23,7 +23,7 @@ use basalt_store::{Database, Ingest, NewIndex};
 use parking_lot::Mutex;
 
 use super::entries::Entries;
-use super::keeper::{Leading, repeated};
+use super::keeper::Leading;
 use crate::engine::Engine;
 use crate::error::{ErrorKind, SqlError};
 use crate::ingest::typed;
@@ -40,6 +40,23 @@ pub(crate) struct Builders {
     stop: Arc<AtomicBool>,
     running: Mutex<Vec<Box<dyn Task>>>,
     building: Arc<Mutex<Vec<Building>>>,
+    failures: Arc<Failures>,
+}
+
+/// Why the last build of an index failed, as long as the database is open and the index is there.
+#[derive(Debug, Default)]
+struct Failures(Mutex<HashMap<TableId, String>>);
+
+impl Failures {
+    fn note(&self, database: &Database, index: TableId, error: &SqlError) {
+        let mut known = self.0.lock();
+        known.retain(|id, _| database.table_by_id(*id).is_ok());
+        known.insert(index, error.to_string());
+    }
+
+    fn forget(&self, index: TableId) {
+        self.0.lock().remove(&index);
+    }
 }
 
 /// An index, and how far its build is.
@@ -49,6 +66,11 @@ impl Builders {
     /// The indexes that are being built by themselves, and how far they are.
     pub(crate) fn building(&self) -> Vec<(TableId, ProgressReading)> {
         self.building.lock().iter().map(|(index, progress)| (*index, progress.read())).collect()
+    }
+
+    /// Why the last build of an index failed, if it did.
+    pub(crate) fn failure(&self, index: TableId) -> Option<String> {
+        self.failures.0.lock().get(&index).cloned()
     }
 }
 
@@ -75,6 +97,7 @@ pub(super) struct Build {
     part_rows: u64,
     progress: Arc<Progress>,
     stop: Arc<AtomicBool>,
+    failures: Arc<Failures>,
 }
 
 /// Stretches of the table that are read one by one.
@@ -99,6 +122,7 @@ impl Build {
             part_rows: engine.index_part_rows().max(1),
             progress: Arc::clone(progress),
             stop: Arc::clone(stop),
+            failures: Arc::clone(&engine.builders().failures),
         })
     }
 
@@ -124,8 +148,18 @@ impl Build {
         }
     }
 
-    /// Builds; returns the number of rows that it gave the index. A unique index that cannot be is disabled again.
+    /// Builds; returns the number of rows that it gave the index. A unique index that cannot be is disabled again. Why a build failed is remembered.
     pub(super) fn run(self) -> Result<u64, SqlError> {
+        let built = self.write_unique();
+        match &built {
+            Ok(_) => self.failures.forget(self.index.id),
+            Err(_) if self.stop.load(Ordering::Acquire) => {}
+            Err(error) => self.failures.note(&self.database, self.index.id, error),
+        }
+        built
+    }
+
+    fn write_unique(&self) -> Result<u64, SqlError> {
         let rows = self.write()?;
         if let Err(error) = self.check_unique() {
             self.database.set_index_state(self.index.id, IndexState::Disabled)?;
@@ -244,7 +278,7 @@ impl Build {
         super::check::each_row(&self.database.snapshot(), self.index.id, schema, &mut |row, _| {
             let Some(values) = leading.values_of(self.entries.index(), row) else { return Ok(()) };
             if last.as_deref() == Some(values) {
-                return Err(repeated(&self.descriptor.name));
+                return Err(leading.repeated_in(&self.descriptor.name, self.entries.index(), row));
             }
             last = Some(values.to_vec());
             Ok(())

@@ -74,8 +74,11 @@ pub(super) fn check(planning: &Planning, index: TableId) -> Result<RecordBatch, 
     let descriptor = database.table_by_id(index)?;
     let state = descriptor.index.as_ref().map(|index| index.state);
     if !matches!(state, Some(IndexState::Active | IndexState::Unusable)) {
+        let failure = planning.engine.builders().failure(index);
+        let failure =
+            failure.map_or_else(String::new, |failure| format!(", and its last build failed ({failure})"));
         return Err(SqlError::statement(format!(
-            "index {} is {}; it can be compared once it is built",
+            "index {} is {}{failure}; it can be compared once it is built",
             descriptor.name,
             state.map_or("none", IndexState::name)
         )));

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use basalt_hfile::CellRun;
 use basalt_hfile::typed::RowEncoder;
+use basalt_model::escape::Escaped;
 use basalt_model::index::IndexSource;
 use basalt_model::rowkey::{KeyError, decode_row_key, encode_row_key, split_column};
 use basalt_model::{
     CellType, IndexDescriptor, KeyRange, LATEST_TIMESTAMP, RowMutationRef, TableDescriptor, TableId,
-    TableName, TableSchema, WriteBatch,
+    TableName, TableSchema, Value, WriteBatch,
 };
 use basalt_store::{Error, IndexChange, IndexKeeper};
 use bytes::Bytes;
@@ -190,6 +191,18 @@ impl Leading {
         Self(columns.collect())
     }
 
+    /// The error of two rows of a table for which an index that is built has index rows with the same values, as this one.
+    pub(super) fn repeated_in(&self, name: &TableName, index: &TableSchema, row: &[u8]) -> SqlError {
+        let values = decode_row_key(&index.key, row).unwrap_or_default();
+        let shown = values.iter().zip(&self.0).filter(|(_, is_presence)| !**is_presence);
+        let shown: Option<Vec<_>> = shown.map(|(value, _)| shown_value(value)).collect();
+        let shown = shown.map_or_else(|| format!("index row {}", Escaped(row)), |values| values.join(", "));
+        let message = format!(
+            "unique index {name}: two rows of the table have the same values ({shown}); change one of them and build the index again"
+        );
+        SqlError::coded(code::CONSTRAINT_VIOLATION, message)
+    }
+
     /// The front of an index row that holds the indexed values with their ends; `None` if one is NULL.
     pub(super) fn values_of<'a>(&self, index: &TableSchema, row: &'a [u8]) -> Option<&'a [u8]> {
         let mut rest = row;
@@ -203,6 +216,17 @@ impl Leading {
         }
         Some(&row[..row.len() - rest.len()])
     }
+}
+
+/// A value as a statement has it; `None` for the types that take more to write.
+fn shown_value(value: &Value<'_>) -> Option<String> {
+    Some(match value {
+        Value::Int(number) => number.to_string(),
+        Value::Decimal(number) => number.to_string(),
+        Value::Boolean(truth) => truth.to_string().to_uppercase(),
+        Value::Text(text) => format!("'{text}'"),
+        _ => return None,
+    })
 }
 
 /// TINYINT 0 as a key has it.

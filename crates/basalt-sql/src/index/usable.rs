@@ -14,11 +14,12 @@
 //! The rule: what is said of an index row is true exactly where the condition is true of the row. A comparison
 //! with a column that has a presence may also look at the presence, because it is not true of NULL.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use basalt_model::index::IndexSource;
-use basalt_model::{ColumnRef, IndexState};
+use basalt_model::{ColumnRef, IndexState, TableId};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, TableReference};
 use datafusion::logical_expr::expr::{Between, BinaryExpr, Case, InList, Like};
@@ -40,7 +41,7 @@ pub(crate) struct Usable {
     /// The index as a table.
     pub(crate) table: Arc<BasaltTable>,
     /// Why it cannot be read now.
-    pub(crate) unreadable: Option<&'static str>,
+    pub(crate) unreadable: Option<Cow<'static, str>>,
     /// Rows have to be read from the table, whatever the index has: its rows may outlive their values.
     pub(crate) is_loose: bool,
     /// Columns of the table that the index has, by name.
@@ -71,12 +72,7 @@ pub(crate) fn usable(planning: &Planning, table: &Arc<BasaltTable>) -> Result<Ve
         let own =
             BasaltTable::new(database, planning.snapshot.clone(), relation, Arc::clone(&planning.progress));
         let Some(own) = own else { continue };
-        let unreadable = match index.state {
-            IndexState::Active => None,
-            IndexState::Building | IndexState::Outdated => Some("it is being built"),
-            IndexState::Unusable => Some("it is UNUSABLE"),
-            IndexState::Disabled => Some("it is DISABLED"),
-        };
+        let unreadable = unreadable(planning, id, index.state);
         let mut found = Usable {
             table: Arc::new(own),
             unreadable,
@@ -87,12 +83,29 @@ pub(crate) fn usable(planning: &Planning, table: &Arc<BasaltTable>) -> Result<Ve
         };
         match found.fill(planning, table, index) {
             // Columns of a view that the table does not know.
-            Err(_) if unreadable.is_none() => found.unreadable = Some("it is of columns of a view"),
+            Err(_) if found.unreadable.is_none() => {
+                found.unreadable = Some("it is of columns of a view".into())
+            }
             _ => {}
         }
         usable.push(found);
     }
     Ok(usable)
+}
+
+/// Why an index in this state cannot be read.
+fn unreadable(planning: &Planning, index: TableId, state: IndexState) -> Option<Cow<'static, str>> {
+    let failure = match state {
+        IndexState::Active | IndexState::Unusable => None,
+        _ => planning.engine.builders().failure(index),
+    };
+    Some(match (state, failure) {
+        (IndexState::Active, _) => return None,
+        (IndexState::Unusable, _) => "it is UNUSABLE".into(),
+        (IndexState::Building | IndexState::Outdated, None) => "it is being built".into(),
+        (IndexState::Disabled, None) => "it is DISABLED".into(),
+        (_, Some(failure)) => format!("its build failed: {failure}").into(),
+    })
 }
 
 impl Usable {

@@ -103,8 +103,8 @@ fn tables(planning: &Planning) -> PlanResult<RecordBatch> {
 }
 
 fn indexes(planning: &Planning) -> PlanResult<RecordBatch> {
-    let mut rows: [Vec<Option<String>>; 9] = Default::default();
-    for (_, table) in planning.engine.database().tables() {
+    let mut rows: [Vec<Option<String>>; 10] = Default::default();
+    for (id, table) in planning.engine.database().tables() {
         let Some(index) = &table.index else { continue };
         let parts = index.parts.iter().map(|part| match &part.source {
             IndexSource::Column(_, name) => name.clone(),
@@ -122,6 +122,7 @@ fn indexes(planning: &Planning) -> PlanResult<RecordBatch> {
             list(parts.collect()),
             list(included.collect()),
             index.condition.clone(),
+            planning.engine.builders().failure(id),
         ];
         rows.iter_mut().zip(values).for_each(|(rows, value)| rows.push(value));
     }
@@ -135,6 +136,7 @@ fn indexes(planning: &Planning) -> PlanResult<RecordBatch> {
         "VALUES",
         "INCLUDED",
         "CONDITION",
+        "FAILURE",
     ];
     batch(names.into_iter().zip(rows.map(texts)).collect())
 }

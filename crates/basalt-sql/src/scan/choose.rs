@@ -15,6 +15,7 @@
 //! condition. An index is of use only if its key is restricted, if it has the wanted order, if it has all columns asked for and is
 //! [`SMALL_SHARE`] times smaller than the table, or if a hint names it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use basalt_model::{ColumnRef, FamilyDescriptor, KeyRange};
@@ -141,12 +142,12 @@ impl Wish<'_> {
         &self,
         index: &'a Usable,
         filters: &[Expr],
-    ) -> std::result::Result<Candidate<'a>, &'static str> {
-        if let Some(reason) = index.unreadable {
-            return Err(reason);
+    ) -> std::result::Result<Candidate<'a>, Cow<'a, str>> {
+        if let Some(reason) = &index.unreadable {
+            return Err(Cow::Borrowed(reason));
         }
         if !index.has_all(filters) {
-            return Err("the query does not say its WHERE");
+            return Err("the query does not say its WHERE".into());
         }
         let said: Vec<Option<Expr>> = filters.iter().map(|filter| index.condition(filter)).collect();
         let are_said = filters.iter().zip(&said).filter(|(_, said)| said.is_some());

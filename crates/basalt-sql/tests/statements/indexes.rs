@@ -10,7 +10,7 @@ use basalt_store::{Database, OpenOptions};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::StreamExt;
 
-use super::{changed, open};
+use super::{changed, open, plan};
 
 struct Dice(u64);
 
@@ -318,4 +318,44 @@ async fn more_than_thirty_indexes_work() {
     for number in 0..40 {
         checked(&session, "m", &format!("m{number}"), "forty indexes").await;
     }
+}
+
+/// Waits until a build that goes on by itself is over; the state of the index and why its build failed.
+async fn ended(session: &Session, index: &str) -> String {
+    let sql = format!("select state, failure from information_schema.indexes where index_name = '{index}'");
+    for _ in 0..60_000 {
+        let found = rows(session, &sql).await.concat();
+        if !found.starts_with("BUILDING|NULL") {
+            return found;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    panic!("the build does not end")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_whose_build_failed_says_why() {
+    let fixture = open(64 << 20);
+    let session = &fixture.engine.session();
+    for sql in [
+        "create table t (k integer primary key, v varchar, n integer)",
+        "upsert into t values (1, 'a', 1), (2, 'b', 2), (3, 'a', 3)",
+        "create unique index u on t (v, n % 2) async",
+    ] {
+        changed(session, sql).await.expect(sql);
+    }
+    let why = "two rows of the table have the same values ('a', 1)";
+    let found = ended(session, "U").await;
+    assert!(found.starts_with("DISABLED|") && found.contains(why), "{found}");
+    let plan = plan(session, "select k from t where v = 'b'").await;
+    assert!(plan.contains("U: its build failed: unique index U") && plan.contains(why), "{plan}");
+    let refused = answer(session, "check index u on t").await.expect_err("there is nothing to compare");
+    assert!(refused.to_string().contains("index U is DISABLED, and its last build failed"), "{refused}");
+    let refused = changed(session, "alter index u on t rebuild").await.expect_err("the rows are there");
+    assert!(refused.to_string().contains(why), "{refused}");
+    changed(session, "upsert into t values (3, 'c', 3)").await.expect("writes");
+    changed(session, "alter index u on t rebuild async").await.expect("begins");
+    let found = ended(session, "U").await;
+    assert_eq!(found, "ACTIVE|NULL|");
+    checked(session, "t", "u", "built at last").await;
 }
