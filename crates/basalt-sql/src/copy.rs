@@ -52,7 +52,7 @@ pub(crate) async fn from_file(planning: &Planning, statement: &CopyFrom) -> Resu
     let table = upsert::open(planning, &statement.table, statement.columns.as_deref())?;
     let schema = table.table_schema();
     let listed = match &statement.columns {
-        Some(listed) => upsert::target(planning, &table, Some(listed), listed.len())?,
+        Some(listed) => upsert::target(planning, &table, Some(listed), listed.len(), None)?,
         None => upsert::free_columns(&table)?,
     };
     upsert::refuse_fixed(&table, &listed)?;

@@ -49,14 +49,14 @@ pub(crate) use index::{CreateIndex, IndexAction, IndexStatement};
 pub(crate) use merge::{Merge, MergeAction, MergeClause};
 pub(crate) use offset::AFTER_KEY;
 pub(crate) use parameters::{bind, unbound};
-pub(crate) use prefix::{BAD_COUNT, CURRENT_VALUE, NEXT_VALUE};
+pub(crate) use prefix::{BAD_COUNT, CURRENT_VALUE, NEXT_VALUE, sequence_of};
 pub(crate) use refused::{NO_FUNCTION, NO_FUNCTIONS};
 pub(crate) use rows::{Equal, exists_equal, width};
 pub(crate) use statement::{
     Alter, AlterChange, Cascade, ColumnDef, CreateSequence, CreateTable, CreateView, Delete, Name,
     OnDuplicate, OptionDef, Parsed, Statement, Target, Update, Upsert, UpsertColumn, UpsertSource,
 };
-pub(crate) use tokens::TokenMap;
+pub(crate) use tokens::{TokenMap, place_of};
 pub(crate) use types::{BAD_LENGTH, BAD_PRECISION, NO_LENGTH, NO_TYPE, TYPE_NAMES};
 pub(crate) use view::{NO_WILDCARD, NOTHING_ELSE};
 pub(crate) use written::{printable, quoted};

@@ -65,7 +65,8 @@ pub(crate) fn plans(
             }
             MergeAction::Delete => ("WHEN MATCHED THEN DELETE", merging.matched(statement, vec![], filter)?),
             MergeAction::Insert { columns, values } => {
-                upsert::target(planning, &merging.table, columns.as_deref(), values.len())?;
+                let place = upsert::place_of_last(Some(values));
+                upsert::target(planning, &merging.table, columns.as_deref(), values.len(), place)?;
                 ("WHEN NOT MATCHED THEN INSERT", unmatched(statement, values, filter)?)
             }
         };

@@ -14,8 +14,8 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
 use futures::StreamExt;
 
-use crate::dialect::{ColumnDef, Name, Target, Upsert, UpsertColumn, UpsertSource};
-use crate::error::{SqlError, code};
+use crate::dialect::{ColumnDef, Name, Target, Upsert, UpsertColumn, UpsertSource, place_of};
+use crate::error::{Position, SqlError, code};
 use crate::ingest::{RowAssembler, RowWriter, fill, find_column};
 use crate::plan::Planning;
 use crate::returning::{Changed, Returning};
@@ -30,14 +30,15 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<Cha
     match statement.source {
         UpsertSource::Values(rows) => {
             let width = rows.first().map_or(0, Vec::len);
-            let columns = target(planning, &table, statement.columns.as_deref(), width)?;
+            let place = place_of_last(rows.first());
+            let columns = target(planning, &table, statement.columns.as_deref(), width, place)?;
             let duplicates = Duplicates::of(statement.on_duplicate.as_ref(), returning);
             values::upsert_values(planning, &table, columns, rows, duplicates)
         }
         UpsertSource::Query(query) => {
             let plan = planning.query(*query)?;
             let width = plan.schema().fields().len();
-            let columns = target(planning, &table, statement.columns.as_deref(), width)?;
+            let columns = target(planning, &table, statement.columns.as_deref(), width, None)?;
             refuse_fixed(&table, &columns)?;
             let constants = fill(planning, &table, &columns)?;
             let descriptor = Arc::clone(&table.descriptor);
@@ -89,14 +90,14 @@ pub(crate) fn open(
 /// The plan of an UPSERT SELECT, for EXPLAIN.
 pub(crate) fn plan(planning: &Planning, statement: &Upsert) -> Result<Option<LogicalPlan>, SqlError> {
     let table = open(planning, &statement.table, statement.columns.as_deref())?;
-    let (width, plan) = match &statement.source {
-        UpsertSource::Values(rows) => (rows.first().map_or(0, Vec::len), None),
+    let (width, place, plan) = match &statement.source {
+        UpsertSource::Values(rows) => (rows.first().map_or(0, Vec::len), place_of_last(rows.first()), None),
         UpsertSource::Query(query) => {
             let plan = planning.query(query.as_ref().clone())?;
-            (plan.schema().fields().len(), Some(plan))
+            (plan.schema().fields().len(), None, Some(plan))
         }
     };
-    target(planning, &table, statement.columns.as_deref(), width)?;
+    target(planning, &table, statement.columns.as_deref(), width, place)?;
     Ok(plan)
 }
 
@@ -157,19 +158,25 @@ pub(crate) async fn upsert_query(
     Changed::all_of(planning, writer, returning.as_ref()).await
 }
 
+/// Where the last value of a row stands.
+pub(crate) fn place_of_last(row: Option<&Vec<SqlExpr>>) -> Option<Position> {
+    place_of(row?.last()?)
+}
+
 /// The columns that are written. Without a list that is the first `width` in declared order, which may be fewer
-/// than the columns, as in Phoenix.
+/// than the columns, as in Phoenix. Another number of values is an error at `place`.
 pub(crate) fn target(
     planning: &Planning,
     table: &BasaltTable,
     listed: Option<&[UpsertColumn]>,
     width: usize,
+    place: Option<Position>,
 ) -> Result<Vec<ColumnRef>, SqlError> {
     let schema = table.table_schema();
     let Some(listed) = listed else {
         let declared = schema.declared_order();
         if width > declared.len() {
-            return Err(width_error(declared.len(), width));
+            return Err(width_error(declared.len(), width).at(place));
         }
         return Ok(declared[..width].to_vec());
     };
@@ -184,7 +191,7 @@ pub(crate) fn target(
         columns.push(column);
     }
     if width != columns.len() {
-        return Err(width_error(columns.len(), width));
+        return Err(width_error(columns.len(), width).at(place));
     }
     Ok(columns)
 }

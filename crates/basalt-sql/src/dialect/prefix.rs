@@ -76,6 +76,32 @@ fn next_values(parser: &mut Parser, count: &str) -> Result<Expr, ParserError> {
     sequence_call(parser, NEXT_VALUE, count)
 }
 
+/// The sequence of a call that stands for NEXT VALUE FOR or CURRENT VALUE FOR, as the statement has it, and its name.
+pub(crate) fn sequence_of(expr: &Expr) -> Option<(String, &str)> {
+    let Expr::Function(Function { name, args: FunctionArguments::List(list), .. }) = expr else {
+        return None;
+    };
+    let call = match name.0.first()?.as_ident()?.value.as_str() {
+        NEXT_VALUE => "NEXT",
+        CURRENT_VALUE => "CURRENT",
+        _ => return None,
+    };
+    let mut arguments = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value))) => match &value.value {
+            Value::SingleQuotedString(text) | Value::Number(text, _) => text.as_str(),
+            _ => "",
+        },
+        _ => "",
+    });
+    let (schema, name, count) = (arguments.next()?, arguments.next()?, arguments.next()?);
+    let dot = if schema.is_empty() { "" } else { "." };
+    let values = match (call, count) {
+        ("NEXT", count) if count != "1" => format!("{count} VALUES"),
+        _ => "VALUE".to_owned(),
+    };
+    Some((format!("{call} {values} FOR {schema}{dot}{name}"), name))
+}
+
 fn sequence_call(parser: &mut Parser, function: &str, count: u32) -> Result<Expr, ParserError> {
     let name = Name::parse(parser)?;
     let schema = name.schema.unwrap_or_default();

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::sql::sqlparser::ast::{Expr, Spanned};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace, Word};
@@ -224,6 +225,11 @@ impl TokenMap {
 /// True if a text behind this token is a file's name.
 fn names_a_file(before: &Token) -> bool {
     matches!(before, Token::Word(word) if matches!(word.value.as_str(), "FROM" | "JOIN" | "TO"))
+}
+
+/// Where an expression begins, as far as the parser tells.
+pub(crate) fn place_of(expr: &Expr) -> Option<Position> {
+    Some(expr.span().start).filter(|start| start.line > 0).map(position)
 }
 
 /// sqlparser's location as ours.

@@ -5,7 +5,8 @@ use super::Position;
 use crate::dialect::TokenMap;
 
 /// What stands before a name that the statement has, too.
-const BEFORE_NAMES: [&str; 5] = ["column ", "sequence ", "schema ", "predicate '", "alias "];
+const BEFORE_NAMES: [&str; 7] =
+    ["column ", "sequence ", "schema ", "cursor ", "FETCH from ", "predicate '", "alias "];
 
 /// The place of the first thing in the message that the statement names.
 pub(super) fn of(message: &str, tokens: &TokenMap) -> Option<Position> {

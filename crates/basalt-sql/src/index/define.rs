@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CREATE INDEX as a table of the store: its key, its columns, its family.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use basalt_model::index::{IndexCopy, IndexDescriptor, IndexPart, IndexSource};
@@ -13,12 +14,12 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
-use datafusion::sql::sqlparser::ast::Expr as SqlExpr;
+use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, visit_expressions};
 
 use super::expires;
 use crate::catalog;
 use crate::definition::TableOptions;
-use crate::dialect::{self, CreateIndex, Name};
+use crate::dialect::{self, CreateIndex, Name, place_of};
 use crate::error::{SqlError, code};
 use crate::ingest::find_column;
 use crate::plan::{Planning, resolve_families};
@@ -205,18 +206,30 @@ fn planned(
         })
     };
     if planned.exists(varies)? {
-        return Err(SqlError::coded(
-            code::NOT_DETERMINISTIC,
-            format!("{expr} may have another value each time; an index takes what a row alone decides"),
-        ));
+        return Err(varying(planning, expr));
     }
     if planned.column_refs().is_empty() {
-        return Err(SqlError::statement(format!(
-            "{expr} names no column of the table, so it indexes nothing"
-        )));
+        let message = format!("{expr} names no column of the table, so it indexes nothing");
+        return Err(SqlError::statement(message).at(place_of(expr)));
     }
     let data_type = planning.simplified(planned.clone(), &schema)?.get_type(&schema)?;
     Ok((planned, data_type))
+}
+
+/// The error of an indexed expression that a row alone does not decide.
+fn varying(planning: &Planning, expr: &SqlExpr) -> SqlError {
+    let mut sequence = None;
+    let _ = visit_expressions(expr, |part| match dialect::sequence_of(part) {
+        Some((call, name)) => {
+            sequence = Some((call, planning.tokens().find(name)));
+            ControlFlow::Break(())
+        }
+        None => ControlFlow::Continue(()),
+    });
+    let (shown, place) = sequence.unwrap_or_else(|| (expr.to_string(), place_of(expr)));
+    let message =
+        format!("{shown} may have another value each time; an index takes what a row alone decides");
+    SqlError::coded(code::NOT_DETERMINISTIC, message).at(place)
 }
 
 /// The index while it takes shape.

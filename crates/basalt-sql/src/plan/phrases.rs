@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{aggregates, quantified, similar, written_types};
 use crate::dialect;
-use crate::error::SqlError;
+use crate::error::{Position, SqlError, code, nearest};
 use crate::functions::{BASE62, FROM_ESCAPED, LOWER, TO_ESCAPED, UPPER};
 
 /// Rewrites a query or an expression.
@@ -119,6 +119,35 @@ fn reworded(expr: &Expr) -> Option<Expr> {
         .or_else(|| aggregates::rewrite(expr))
         .or_else(|| coded(expr))
         .or_else(|| renamed(expr))
+}
+
+/// The error of ENCODE and its like with a format that it does not know.
+fn unknown_format(expr: &Expr) -> Option<SqlError> {
+    let Expr::Function(function) = expr else { return None };
+    let name = function.name.to_string();
+    let known = match name.as_str() {
+        "ENCODE" => ["HEX", "BASE64", "BASE64PAD", "BASE62"].as_slice(),
+        "DECODE" => &["HEX", "BASE64", "BASE64PAD"],
+        "ENCODE_BINARY" | "DECODE_BINARY" => &["HEX", "BASE64", "HBASE"],
+        _ => return None,
+    };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] = list.args.as_slice() else {
+        return None;
+    };
+    let Value::SingleQuotedString(format) = &value.value else { return None };
+    let upper = format.to_uppercase();
+    if known.contains(&upper.as_str()) {
+        return None;
+    }
+    let names = known.join(", ");
+    let message = format!("{name} knows the formats {names}, not '{format}'");
+    let meant =
+        if upper == "BASE16" { Some("HEX".to_owned()) } else { nearest(&upper, known.iter().copied()) };
+    let start = value.span.start;
+    let place =
+        (start.line > 0).then_some(Position { line: start.line as usize, column: start.column as usize });
+    Some(SqlError::coded(code::ILLEGAL_DATA, message).suggest(meant).at(place))
 }
 
 /// `ENCODE(n, 'BASE62')`, which is not among the planner's formats; their names are in lower case there.

@@ -18,9 +18,10 @@ use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value};
 
 use super::duplicate::Duplicates;
-use super::fixed;
+use super::{fixed, place_of_last};
 use crate::coerce::coerce;
 use crate::constant::one_row;
+use crate::dialect::place_of;
 use crate::error::{SqlError, code};
 use crate::ingest::{RowAssembler, RowRefusal, RowWriter, fill, find_column};
 use crate::plan::Planning;
@@ -39,12 +40,17 @@ pub(super) fn upsert_values(
     let width = columns.len();
     if let Some((index, row)) = rows.iter().enumerate().find(|(_, row)| row.len() != width) {
         let message = format!("row {} has {} values; the first row has {width}", index + 1, row.len());
-        return Err(SqlError::coded(code::VALUE_COUNT, message));
+        return Err(SqlError::coded(code::VALUE_COUNT, message).at(place_of_last(Some(row))));
     }
     check_fixed(table, &columns, &rows)?;
     planning.progress.enter("writing");
     let mut evaluator = Evaluator::new(planning, table, width)?;
     let count = rows.len();
+    // Of many rows the message says which one is meant.
+    let places: Vec<_> = match &rows[..] {
+        [row] => row.iter().map(place_of).collect(),
+        _ => vec![None; width],
+    };
     let mut values: Vec<Vec<ScalarValue>> = (0..width).map(|_| Vec::with_capacity(count)).collect();
     for (index, row) in rows.into_iter().enumerate() {
         evaluator.next_row();
@@ -52,17 +58,21 @@ pub(super) fn upsert_values(
             let value = evaluator.value(column, expr).map_err(|error| {
                 let schema = table.table_schema();
                 let place = format!("row {}, column {}", index + 1, schema.name(columns[column]));
-                if count == 1 { error } else { error.within(place) }
+                if count == 1 { error.at(places[column]) } else { error.within(place) }
             })?;
             values[column].push(value);
         }
     }
     let schema = table.table_schema();
     let mut arrays = Vec::with_capacity(width);
+    let named: Vec<_> = columns.iter().map(|&column| schema.name(column).to_owned()).zip(places).collect();
+    let refused = |refusal: RowRefusal| {
+        let known = named.iter().find(|(name, _)| refusal.column.as_ref() == Some(name));
+        refusal.into_error(0, count == 1).at(known.and_then(|(_, place)| *place))
+    };
     for (&column, values) in columns.iter().zip(values) {
         let array = array_of(values, schema.sql_type(column)).map_err(|(row, error)| {
-            let column = Some(schema.name(column).to_owned());
-            RowRefusal { row: Some(row), column, error }.into_error(0, count == 1)
+            refused(RowRefusal { row: Some(row), column: Some(schema.name(column).to_owned()), error })
         })?;
         arrays.push(array);
     }
@@ -74,7 +84,7 @@ pub(super) fn upsert_values(
     }
     let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
     let added = writer.add(&mut assembler, &arrays, count);
-    added.map_err(|refusal| refusal.into_error(0, count == 1))?;
+    added.map_err(refused)?;
     Ok(Changed { rows: writer.finish()?, returned: None })
 }
 
