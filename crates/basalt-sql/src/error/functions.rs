@@ -10,7 +10,7 @@ const NO_WINDOW: &str = "it is a window function, which needs to know its rows: 
 const OF_ONE_TABLE: &str =
     "it is known of the rows of one table in FROM; beside others, a query in FROM gives it a name";
 
-const INSTEAD: [(&str, &str); 33] = [
+const INSTEAD: [(&str, &str); 31] = [
     ("PHOENIX_ROW_TIMESTAMP", OF_ONE_TABLE),
     ("ROWKEY_BYTES_STRING", OF_ONE_TABLE),
     ("ROW_SIZE", OF_ONE_TABLE),
@@ -21,14 +21,9 @@ const INSTEAD: [(&str, &str); 33] = [
     ("SCAN_END_KEY", NO_SEGMENTS),
     ("TOTAL_SEGMENTS", NO_SEGMENTS),
     (
-        "TRANSACTIONPROVIDERNAME",
-        "tables have no transaction provider; each statement is a transaction of its own",
-    ),
-    (
         "DECODE_VIEW_INDEX_ID",
         "indexes of views are tables of their own and have no such number; INFORMATION_SCHEMA.INDEXES lists them",
     ),
-    ("COLLECTDISTINCT", "ARRAY_AGG(DISTINCT x) collects the values, COUNT(DISTINCT x) counts them"),
     ("BSON_VALUE", NO_BSON),
     ("BSON_VALUE_TYPE", NO_BSON),
     ("BSON_CONDITION_EXPRESSION", NO_BSON),

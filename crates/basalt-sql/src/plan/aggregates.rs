@@ -4,6 +4,7 @@
 //! | Phoenix | here |
 //! |---|---|
 //! | DISTINCT_COUNT(x) | COUNT(DISTINCT x) |
+//! | COLLECTDISTINCT(x) | an ARRAY_AGG of the distinct values, in their order |
 //! | APPROX_COUNT_DISTINCT(x) | APPROX_DISTINCT(x) |
 //! | FIRST_VALUE(x) WITHIN GROUP (ORDER BY y), LAST_VALUE, NTH_VALUE(x, n) | the same, ordered and filtered inside |
 //! | FIRST_VALUES(x, n), LAST_VALUES(x, n) WITHIN GROUP (ORDER BY y) | the first n of an ordered ARRAY_AGG |
@@ -32,6 +33,9 @@ pub(super) fn rewrite(expr: &Expr) -> Option<Expr> {
     let text =
         match (function.name.to_string().as_str(), arguments.as_slice(), function.within_group.as_slice()) {
             ("DISTINCT_COUNT", [x], []) => format!("COUNT(DISTINCT {x})"),
+            ("COLLECTDISTINCT", [x], []) => {
+                format!("ARRAY_AGG(DISTINCT {x} ORDER BY {x}) FILTER (WHERE {x} IS NOT NULL)")
+            }
             ("APPROX_COUNT_DISTINCT", [x], []) => format!("CAST(APPROX_DISTINCT({x}) AS BIGINT)"),
             (name @ ("FIRST_VALUE" | "LAST_VALUE"), [x], [by]) => {
                 format!("{name}({x} ORDER BY {by}) FILTER (WHERE {x} IS NOT NULL)")
