@@ -21,7 +21,9 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::common::{Column, DFSchemaRef, Result, not_impl_err};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Expr, Filter, Join, JoinType, LogicalPlan, Projection, Subquery};
+use datafusion::logical_expr::{
+    Aggregate, Distinct, Expr, Filter, Join, JoinType, LogicalPlan, Projection, Subquery,
+};
 use datafusion::optimizer::AnalyzerRule;
 
 /// The beginning of the names of the columns.
@@ -45,7 +47,11 @@ impl AnalyzerRule for SubqueriesBeneath {
 fn of_plan(plan: LogicalPlan, columns: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let is_above = matches!(
         plan,
-        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) | LogicalPlan::Join(_)
+        LogicalPlan::Aggregate(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Join(_)
+            | LogicalPlan::Distinct(Distinct::On(_))
     );
     if !is_above || !plan.expressions().iter().any(has_moving) {
         return Ok(Transformed::no(plan));
@@ -53,6 +59,9 @@ fn of_plan(plan: LogicalPlan, columns: &mut usize) -> Result<Transformed<Logical
     let moved = match plan {
         LogicalPlan::Join(join) if join.join_type == JoinType::Inner => of_inner_join(join)?,
         LogicalPlan::Join(join) => of_outer_join(join, columns)?,
+        LogicalPlan::Distinct(_) => {
+            return not_impl_err!("a subquery beside DISTINCT ON: a query in FROM gives it a name");
+        }
         plan => of_step(plan, columns)?,
     };
     Ok(Transformed::yes(moved))
@@ -163,9 +172,14 @@ fn of_step(plan: LogicalPlan, columns: &mut usize) -> Result<LogicalPlan> {
     let is_total = matches!(plan, LogicalPlan::Aggregate(_));
     let plan = plan.with_new_exprs(exprs, vec![with_columns(input, moved.0)?])?;
     // Its columns are called after what they are totals of, or windows over.
-    let is_own = |column: &Column| is_total || column.relation.is_some() || !column.name.starts_with(BENEATH);
+    let is_number = |name: &str| name == Aggregate::INTERNAL_GROUPING_ID;
+    let is_own = |column: &Column| {
+        let is_beneath = column.relation.is_none() && column.name.starts_with(BENEATH);
+        is_total && !is_number(&column.name) || !is_total && !is_beneath
+    };
     let columns = plan.schema().columns().into_iter().filter(is_own);
-    let called = columns.zip(schema.iter()).map(|(column, (table, field))| {
+    let before = schema.iter().filter(|(_, field)| !is_number(field.name()));
+    let called = columns.zip(before).map(|(column, (table, field))| {
         let is_same = column.relation.as_ref() == table && column.name == *field.name();
         let column = Expr::Column(column);
         if is_same { column } else { column.alias_qualified(table.cloned(), field.name()) }

@@ -186,7 +186,8 @@ fn of_subquery(subquery: Subquery, role: Role, aliases: &AliasGenerator) -> Resu
     let plan = limits::numbered(Arc::unwrap_or_clone(plan), aliases)?;
     Place { role, is_top: true, has_totals: false, closed: None }.check(&plan)?;
     // A condition that stands beside a LATERAL subquery may name tables as the subquery does.
-    if role != Role::Lateral && !has_lists(&plan) && has_own_names(&plan) && !computes(&plan) {
+    let is_plain = !has_lists(&plan) && !has_marks(&plan) && has_own_names(&plan) && !computes(&plan);
+    if role != Role::Lateral && is_plain {
         return Ok(Transformed::yes(Subquery { subquery: Arc::new(plan), ..subquery }));
     }
     let columns = plan.schema().columns();
@@ -232,6 +233,12 @@ fn has_lists(plan: &LogicalPlan) -> bool {
         LogicalPlan::Join(_) => any_step(step, is_list),
         _ => false,
     })
+}
+
+/// True of a list that asks other subqueries: what they are joined with may be the same rows, which the rules that follow tell apart by what is
+/// computed of them.
+fn has_marks(plan: &LogicalPlan) -> bool {
+    any_step(plan, |step| matches!(step, LogicalPlan::Join(join) if join.join_type == JoinType::LeftMark))
 }
 
 /// The columns that conditions compare with the outer row.

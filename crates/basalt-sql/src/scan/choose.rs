@@ -59,6 +59,8 @@ struct Candidate<'a> {
     covers: bool,
     /// It has the order that is wanted.
     in_order: bool,
+    /// It would have it with ASC and DESC the other way round.
+    is_turned: bool,
     /// It has all columns and is much smaller than the table.
     is_small: bool,
     /// Rows of it that are read.
@@ -165,6 +167,7 @@ impl Wish<'_> {
         let is_full = matches!(access.access, Access::Full);
         let order = self.table.order.as_ref();
         let in_order = order.is_some_and(|order| order.is_of_index(index, &filters));
+        let is_turned = order.is_some_and(|order| order.is_of_turned_index(index, &filters));
         if let Some(order) = order
             && in_order
             && self.filters.is_empty()
@@ -185,7 +188,7 @@ impl Wish<'_> {
         {
             cost = with_sort(cost, rows, order);
         }
-        Ok(Candidate { index, is_full, filters, covers, in_order, is_small, rows, named, cost })
+        Ok(Candidate { index, is_full, filters, covers, in_order, is_turned, is_small, rows, named, cost })
     }
 
     /// True if an index takes so much less to read than the table that it is better.
@@ -259,7 +262,11 @@ impl Candidate<'_> {
     fn why_not(&self, cost: u64) -> String {
         let name = self.index.name();
         let (rows, named) = (self.rows, self.named);
-        if self.is_full && !self.is_useful() {
+        if self.is_full && !self.is_useful() && self.is_turned {
+            format!(
+                "{name}: its rows come in the opposite order; one with DESC for ASC has the one that is wanted"
+            )
+        } else if self.is_full && !self.is_useful() {
             format!("{name}: no condition on its first value")
         } else if self.covers {
             format!("{name}: about {rows} rows of it, instead of {cost}")

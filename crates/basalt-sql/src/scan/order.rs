@@ -40,19 +40,32 @@ impl WantedOrder {
 
     /// True if the rows of an index come in this order under these filters, which are in terms of the index.
     pub(super) fn is_of_index(&self, index: &Usable, filters: &[Expr]) -> bool {
+        // A value that ended by itself stands where it was.
+        !index.is_loose && self.follows(index, filters, WantedColumn::is)
+    }
+
+    /// True if an index with ASC and DESC the other way round would have it.
+    pub(super) fn is_of_turned_index(&self, index: &Usable, filters: &[Expr]) -> bool {
+        self.follows(index, filters, |wanted, key, _| wanted.descending != is_descending(key))
+    }
+
+    /// True if the columns are the next ones of an index behind those that the filters fix, and are ordered as `is` says.
+    fn follows(
+        &self,
+        index: &Usable,
+        filters: &[Expr],
+        is: impl Fn(&WantedColumn, &KeyColumn, &Place) -> bool,
+    ) -> bool {
         let schema = index.table.table_schema();
         let rest = schema.key.iter().skip(keys::fixed_columns(schema, filters));
         let mut rest = rest.filter(|key| !index.is_presence(&key.name));
-        // A value that ended by itself stands where it was.
-        !index.is_loose
-            && self.columns.iter().all(|wanted| {
-                let place = index.place(&wanted.name);
-                let is_next = |key: &KeyColumn| {
-                    let of = |place: &Place| place.column == key.name && wanted.is(key, place);
-                    place.is_some_and(of)
-                };
-                rest.next().is_some_and(is_next)
-            })
+        self.columns.iter().all(|wanted| {
+            let place = index.place(&wanted.name);
+            let is_next = |key: &KeyColumn| {
+                place.is_some_and(|place| place.column == key.name && is(wanted, key, place))
+            };
+            rest.next().is_some_and(is_next)
+        })
     }
 }
 

@@ -53,7 +53,7 @@ fn mark_join(rows: &LogicalPlan, subquery: &LogicalPlan, alias: &str) -> Result<
     let subquery = subquery.clone().rewrite(&mut pulled).data()?;
     if !pulled.can_pull_up {
         return not_impl_err!(
-            "a subquery of a select list whose conditions on the outer row are below others"
+            "a condition of a subquery on the outer row, below LIMIT or OFFSET, where it is no equality and the subquery is in a list"
         );
     }
     let inner: BTreeSet<Column> = pulled.correlated_subquery_cols_map.into_values().flatten().collect();
