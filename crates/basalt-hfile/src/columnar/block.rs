@@ -284,7 +284,8 @@ impl ColumnarBlock {
     }
 
     /// Asks memory for a quarter, of four, of the bytes of a vector in the sections that are in memory as they are stored: for who reads it soon.
-    pub(super) fn ask_for_vector(&self, vector: usize, quarter: usize) {
+    pub(super) fn ask_for(&self, vector: Option<usize>, quarter: usize) {
+        let Some(vector) = vector else { return };
         for section in self.sections.iter().filter_map(OnceLock::get) {
             let bytes = section.packed(vector);
             ask_for(&bytes[bytes.len() * quarter / 4..bytes.len() * (quarter + 1) / 4]);

@@ -263,14 +263,10 @@ impl CellsBuilder {
     ) -> Result<()> {
         let is_all = matches!(wanted, RowsWanted::All);
         // Who takes all rows of this vector goes on with the next.
-        let ask_ahead = |quarter: usize| {
-            if is_all {
-                block.ask_for_vector(vector + 1, quarter);
-            }
-        };
-        ask_ahead(0);
+        let next = is_all.then_some(vector + 1);
+        block.ask_for(next, 0);
         let rows = block.key_rows(vector)?;
-        ask_ahead(1);
+        block.ask_for(next, 1);
         if is_all {
             check_index(block, vector, &rows)?;
         }
@@ -295,7 +291,7 @@ impl CellsBuilder {
             let ready = ready.and_then(|()| self.ready(part, &block.head.family, &wanted));
             columns.push(ready.map_err(|damage| block.source.corrupt(damage))?);
         }
-        ask_ahead(2);
+        block.ask_for(next, 2);
         let count = wanted.iter().map(Range::len).sum::<usize>();
         let cells = (count * columns.len()).min(CELLS_EXPECTED_MAX);
         self.slots.reserve(cells);
@@ -305,7 +301,7 @@ impl CellsBuilder {
                 .add_alike(block, &rows, &columns, row_stamps.as_ref())
                 .map_err(|damage| block.source.corrupt(damage))?
         {
-            ask_ahead(3);
+            block.ask_for(next, 3);
             return Ok(());
         }
         for (number, range) in wanted.into_iter().enumerate() {
