@@ -47,11 +47,11 @@ fn expanded(expr: &Expr) -> Result<Option<Expr>, String> {
     Ok(Some(match expr {
         Expr::BinaryOp { left, op, right } => match (row(left), row(right)) {
             (Some(left), Some(right)) => compare(left, op, right)?,
-            (Some(left), None) => match single_row(right, left.len()) {
+            (Some(left), None) => match single_row(right, left.len())? {
                 Some(right) => compare(left, op, &right)?,
                 None => return Ok(None),
             },
-            (None, Some(right)) => match single_row(left, right.len()) {
+            (None, Some(right)) => match single_row(left, right.len())? {
                 Some(left) => compare(&left, op, right)?,
                 None => return Ok(None),
             },
@@ -107,13 +107,18 @@ fn compare(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Expr, S
     })
 }
 
-/// The row of a subquery of so many columns, if the expression is one: a subquery for each column.
-fn single_row(expr: &Expr, columns: usize) -> Option<Vec<Expr>> {
+/// The row of a subquery of so many columns, if the expression is one: a subquery for each column. Which row a limit leaves must be the same for all
+/// of them.
+fn single_row(expr: &Expr, columns: usize) -> Result<Option<Vec<Expr>>, String> {
     let subquery = match expr {
         Expr::Subquery(subquery) => subquery,
         Expr::Nested(inner) => return single_row(inner, columns),
-        _ => return None,
+        _ => return Ok(None),
     };
+    let is_limited = subquery.limit_clause.is_some() || subquery.fetch.is_some();
+    if is_limited && subquery.order_by.is_none() {
+        return Err("a row that is compared with that of a subquery with LIMIT needs ORDER BY there: without it any row may come".into());
+    }
     let names = column_names(columns);
     let value = |name: &Ident| {
         let mut query = over(subquery, &names);
@@ -122,7 +127,7 @@ fn single_row(expr: &Expr, columns: usize) -> Option<Vec<Expr>> {
         }
         Expr::Subquery(Box::new(query))
     };
-    Some(names.iter().map(value).collect())
+    Ok(Some(names.iter().map(value).collect()))
 }
 
 /// How many values a row value has; `None` of anything else.
