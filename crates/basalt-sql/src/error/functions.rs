@@ -10,7 +10,7 @@ const NO_WINDOW: &str = "it is a window function, which needs to know its rows: 
 const OF_ONE_TABLE: &str =
     "it is known of the rows of one table in FROM; beside others, a query in FROM gives it a name";
 
-const INSTEAD: [(&str, &str); 31] = [
+const INSTEAD: [(&str, &str); 32] = [
     ("PHOENIX_ROW_TIMESTAMP", OF_ONE_TABLE),
     ("ROWKEY_BYTES_STRING", OF_ONE_TABLE),
     ("ROW_SIZE", OF_ONE_TABLE),
@@ -20,6 +20,10 @@ const INSTEAD: [(&str, &str); 31] = [
     ("SCAN_START_KEY", NO_SEGMENTS),
     ("SCAN_END_KEY", NO_SEGMENTS),
     ("TOTAL_SEGMENTS", NO_SEGMENTS),
+    (
+        "TRANSACTIONPROVIDERNAME",
+        "tables have no transaction provider; each statement is a transaction of its own",
+    ),
     (
         "DECODE_VIEW_INDEX_ID",
         "indexes of views are tables of their own and have no such number; INFORMATION_SCHEMA.INDEXES lists them",

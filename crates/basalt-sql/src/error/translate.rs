@@ -321,8 +321,7 @@ fn sentence(text: &str, tokens: &TokenMap) -> SqlError {
 
 /// The code of an error that is only text.
 fn code_of(text: &str) -> Option<PhoenixCode> {
-    const CODES: [(&str, PhoenixCode); 16] = [
-        ("calar subquery returned more than one row", code::SINGLE_ROW_SUBQUERY),
+    const CODES: [(&str, PhoenixCode); 15] = [
         ("must appear in the GROUP BY clause", code::NOT_GROUPED),
         ("is too large to store in a", code::DATA_EXCEEDS_CAPACITY),
         ("For SELECT DISTINCT, ORDER BY expressions", code::ORDER_NOT_SELECTED),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Names of what Phoenix's catalog keeps as numbers and letters: SQLTYPENAME(n), EXTERNALSQLTYPEID(n), SQLTABLETYPE(s),
-//! SQLVIEWTYPE(n), SQLINDEXTYPE(n), INDEXSTATENAME(s), TRANSACTIONPROVIDERNAME(n). What has no name is NULL.
+//! SQLVIEWTYPE(n), SQLINDEXTYPE(n), INDEXSTATENAME(s). What has no name is NULL.
 
 use std::sync::Arc;
 
@@ -62,10 +62,6 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         }),
         Plain::function("sqlindextype", number, text, |args| {
             named(args, |number| among(&[(1, "GLOBAL"), (2, "LOCAL"), (3, "UNCOVERED_GLOBAL")], number))
-        }),
-        // The first one is what there was before.
-        Plain::function("transactionprovidername", number, text, |args| {
-            named(args, |number| among(&[(1, "NOTAVAILABLE"), (2, "OMID")], number))
         }),
         Plain::function("sqltabletype", letter, text, |args| {
             lettered(args, &[("u", "TABLE"), ("s", "SYSTEM TABLE"), ("v", "VIEW"), ("i", "INDEX")])
