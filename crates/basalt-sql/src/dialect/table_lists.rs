@@ -122,23 +122,26 @@ mod tests {
     use super::super::tokens::tokenize;
     use super::*;
 
-    fn written(sql: &str) -> String {
-        joined(tokenize(sql).expect("tokens")).into_iter().map(|token| token.token.to_string()).collect()
+    /// The tokens with a blank between them.
+    fn spaced(tokens: Vec<TokenWithSpan>) -> String {
+        let solid = tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_)));
+        solid.map(|token| token.token.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn check(sql: &str, wanted: &str) {
+        let read = |sql| tokenize(sql).expect("tokens");
+        assert_eq!(spaced(joined(read(sql))), spaced(read(wanted)));
     }
 
     #[test]
     fn commas_in_parentheses_behind_from_become_joins() {
-        for (sql, wanted) in [
-            ("SELECT 1 FROM (A, B)", "SELECT 1 FROM (A CROSSJOIN( B))"),
-            (
-                "SELECT 1 FROM (A, B X JOIN C ON D IN (1, 2), E) WHERE F IN (3, 4)",
-                "SELECT 1 FROM (A CROSSJOIN( B X JOIN C ON D IN (1, 2))CROSSJOIN( E)) WHERE F IN (3, 4)",
-            ),
-            ("SELECT 1 FROM A, (B, (C, D))", "SELECT 1 FROM A, (B CROSSJOIN( (C CROSSJOIN( D))))"),
-            ("SELECT 1 FROM A JOIN (B, C) ON 1 = 1", "SELECT 1 FROM A JOIN (B CROSSJOIN( C)) ON 1 = 1"),
-        ] {
-            assert_eq!(written(sql), wanted);
-        }
+        check("SELECT 1 FROM (A, B)", "SELECT 1 FROM (A CROSS JOIN (B))");
+        check(
+            "SELECT 1 FROM (A, B X JOIN C ON D IN (1, 2), E) WHERE F IN (3, 4)",
+            "SELECT 1 FROM (A CROSS JOIN (B X JOIN C ON D IN (1, 2)) CROSS JOIN (E)) WHERE F IN (3, 4)",
+        );
+        check("SELECT 1 FROM A, (B, (C, D))", "SELECT 1 FROM A, (B CROSS JOIN ((C CROSS JOIN (D))))");
+        check("SELECT 1 FROM A JOIN (B, C) ON 1 = 1", "SELECT 1 FROM A JOIN (B CROSS JOIN (C)) ON 1 = 1");
     }
 
     #[test]
@@ -152,7 +155,7 @@ mod tests {
             "SELECT A IS DISTINCT FROM B, (C, D) FROM (T)",
             "DELETE FROM A WHERE B IN (1, 2) RETURNING C, (D, E)",
         ] {
-            assert_eq!(written(sql), sql);
+            check(sql, sql);
         }
     }
 }
