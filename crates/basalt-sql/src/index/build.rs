@@ -20,6 +20,7 @@ use basalt_model::{IndexState, KeyRange, LATEST_TIMESTAMP, TableDescriptor, Tabl
 use basalt_store::env::Task;
 use basalt_store::read::RowRequest;
 use basalt_store::{Database, Ingest, NewIndex};
+use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::entries::Entries;
@@ -150,22 +151,14 @@ impl Build {
 
     /// Builds; returns the number of rows that it gave the index. A unique index that cannot be is disabled again. Why a build failed is remembered.
     pub(super) fn run(self) -> Result<u64, SqlError> {
-        let built = self.write_unique();
-        match &built {
-            Ok(_) => self.failures.forget(self.index.id),
-            Err(_) if self.stop.load(Ordering::Acquire) => {}
-            Err(error) => self.failures.note(&self.database, self.index.id, error),
+        self.failures.forget(self.index.id);
+        let built = self.write();
+        if let Err(error) = &built
+            && !self.stop.load(Ordering::Acquire)
+        {
+            self.failures.note(&self.database, self.index.id, error);
         }
         built
-    }
-
-    fn write_unique(&self) -> Result<u64, SqlError> {
-        let rows = self.write()?;
-        if let Err(error) = self.check_unique() {
-            self.database.set_index_state(self.index.id, IndexState::Disabled)?;
-            return Err(error);
-        }
-        Ok(rows)
     }
 
     fn base(&self) -> TableId {
@@ -179,18 +172,38 @@ impl Build {
         let mut parts = self.parts(rows)?;
         let mut total = 0;
         while let Some(segments) = parts.pop_front() {
-            let behind = segments.back().and_then(|last| last.end.clone());
+            let last = segments.back().cloned().unwrap_or_else(KeyRange::all);
             let mut load = self.database.build_index(&self.index)?;
             total += self.write_part(segments, &mut load)?;
-            match behind.filter(|_| !parts.is_empty()) {
-                Some(behind) => load.finish_part(behind)?,
+            match last.end.filter(|_| !parts.is_empty()) {
+                Some(behind) => {
+                    load.finish_part(behind)?;
+                }
                 None => {
                     self.progress.enter("finishing");
-                    load.finish()?
+                    self.finish(load, last.start)?;
                 }
-            };
+            }
         }
         Ok(total)
+    }
+
+    /// Ends the build with its last part. A unique index is active once its rows are compared; a process that ends before goes on
+    /// at `again`, a row of the part.
+    fn finish(&self, load: Ingest, again: Bytes) -> Result<(), SqlError> {
+        if !self.descriptor.index.as_ref().is_some_and(|index| index.unique) {
+            load.finish()?;
+            return Ok(());
+        }
+        load.finish_part(again)?;
+        if let Err(error) = self.check_unique() {
+            // Whoever sees that it is disabled sees why.
+            self.failures.note(&self.database, self.index.id, &error);
+            self.database.set_index_state(self.index.id, IndexState::Disabled)?;
+            return Err(error);
+        }
+        self.database.build_index(&self.index)?.finish()?;
+        Ok(())
     }
 
     /// What the index lacks of its table, which has so many rows: one part at least, in the order of the key.
@@ -268,11 +281,7 @@ impl Build {
 
     /// An error if two rows of a unique index have the same values.
     fn check_unique(&self) -> Result<(), SqlError> {
-        let index = self.descriptor.index.as_ref().expect("a build is of an index");
-        if !index.unique {
-            return Ok(());
-        }
-        let leading = Leading::of(index);
+        let leading = Leading::of(self.descriptor.index.as_ref().expect("a build is of an index"));
         let mut last: Option<Vec<u8>> = None;
         let schema = self.entries.index();
         super::check::each_row(&self.database.snapshot(), self.index.id, schema, &mut |row, _| {
