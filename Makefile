@@ -13,7 +13,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 CARGO := cargo
 PYTHON := $(CACHE)/python/bin/python3
 
-.PHONY: help bench-peers bench-tpch bench-encodings build demo test test-hbase test-client test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz sanitize toolchain
+.PHONY: help bench-peers bench-tpch bench-encodings build demo test test-hbase test-client test-thin test-clients-more test-hbase-tests test-spark proto lint fmt bench bench-hfile bench-rpc bench-join bench-columnar bench-points bench-store reference torture fuzz sanitize toolchain
 
 help:
 	@echo 'make build      compile the workspace; the program is then $(CARGO_TARGET_DIR)/release/basalt'
@@ -21,6 +21,7 @@ help:
 	@echo 'make test       all that continuous integration runs: format, lints, tidiness, tests'
 	@echo 'make test-hbase part of it: real HBase reads what Basalt writes (needs a JDK and Maven); SEED=2 for other files'
 	@echo 'make test-client part of it: the HBase client talks to `basalt serve` (needs a JDK and Maven)'
+	@echo 'make test-thin   part of it: phoenixdb and the thin JDBC driver talk to it (needs Python 3, a JDK and Maven)'
 	@echo 'make test-clients-more MapReduce, endpoints, PerformanceEvaluation and gohbase talk to it (needs a JDK, Maven, Go)'
 	@echo 'make test-hbase-tests HBase talks to it in its own tests; one line per test in $(CACHE)/hbase-tests.tsv (needs a JDK and Maven)'
 	@echo 'make test-spark pyspark reads a table of it (needs a JDK, Maven, Python 3, and about 450 MB from PyPI)'
@@ -52,6 +53,7 @@ test: toolchain
 	$(CARGO) xtask ci
 	$(MAKE) --no-print-directory test-hbase
 	$(MAKE) --no-print-directory test-client
+	$(MAKE) --no-print-directory test-thin
 
 # Built as a part of the workspace, for the same reason as everything else.
 SEED ?= 1
@@ -65,6 +67,9 @@ test-hbase: toolchain
 
 test-client: build
 	tests/hbase/client.sh $(CARGO_TARGET_DIR)/release/basalt
+
+test-thin: build
+	tests/hbase/thin.sh $(CARGO_TARGET_DIR)/release/basalt
 
 test-clients-more: build
 	tests/hbase/clients_more.sh $(CARGO_TARGET_DIR)/release/basalt

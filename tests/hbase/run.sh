@@ -6,7 +6,8 @@
 # $BASALT_CACHE/hbase, so that later runs need neither Maven nor a network. JAVA_HEAP (default 1g) is the heap's size.
 # HBASE_LINE=3 takes the client of HBase 3 (pom-3.xml) and of src/ only the programs that are clients; HBASE_LINE=more takes HBase's MapReduce and
 # endpoints (pom-more.xml) and the programs of more/; HBASE_LINE=tests HBase's own tests (pom-tests.xml) and the program of own/ that runs them;
-# HBASE_LINE=phoenix HBase with Phoenix in it (pom-phoenix.xml) and the program of phoenix/ that asks it.
+# HBASE_LINE=phoenix HBase with Phoenix in it (pom-phoenix.xml) and the program of phoenix/ that asks it; HBASE_LINE=thin Phoenix's thin driver
+# (pom-thin.xml) and the program of thin/.
 # A class with a dot in its name is one of HBase's. HBASE_CONF is a folder with an hbase-site.xml.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,6 +36,12 @@ if [ "${HBASE_LINE:-2}" = phoenix ]; then
   cache=${cache}-phoenix
   pom=$here/pom-phoenix.xml
   sources=("$here"/src/basalt/RealServer.java "$here"/phoenix/basalt/*.java)
+fi
+
+if [ "${HBASE_LINE:-2}" = thin ]; then
+  cache=${cache}-thin
+  pom=$here/pom-thin.xml
+  mapfile -t sources < <(find "$here/thin" -name '*.java' | sort)
 fi
 
 missing() {

@@ -264,6 +264,9 @@ pub(crate) struct ServeArgs {
     /// Also answer, read-only, what clients ask ZooKeeper, on this port; 0 for any that is free.
     #[arg(long, value_name = "PORT")]
     pub(crate) zookeeper_port: Option<u16>,
+    /// Also answer Phoenix's thin clients, with SQL, on this port: 8765 is what they look for; 0 for any that is free.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) phoenix_port: Option<u16>,
     /// Milliseconds after which a scanner that nobody asks for is closed.
     #[arg(long, value_name = "MS", default_value_t = 60_000)]
     pub(crate) lease_ms: u64,

@@ -29,7 +29,7 @@ pub(crate) async fn delete(planning: &Planning, mut statement: Delete) -> Result
     let plan = plan(planning, statement)?;
     let physical = planning.physical(&plan).await?;
     let mut stream = planning.start(physical)?;
-    let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+    let mut writer = RowWriter::of(planning, table.id);
     let mut marker = Marker::try_new(planning, &table)?;
     while let Some(batch) = stream.next().await {
         let batch = batch.map_err(|error| planning.error(error))?;

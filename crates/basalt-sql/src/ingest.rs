@@ -30,6 +30,7 @@ use crate::plan::Planning;
 use crate::progress::Progress;
 use crate::scan::BasaltTable;
 use crate::sequence::Currents;
+use crate::uncommitted::Uncommitted;
 
 /// Most rows that go through the log as one batch.
 pub(crate) const BATCH_ROWS_MAX: u64 = 65_536;
@@ -47,9 +48,17 @@ pub(crate) struct RowWriter {
     checked: bool,
     rows: u64,
     progress: Arc<Progress>,
+    /// Where rows wait for the commit of their session.
+    uncommitted: Option<Arc<Uncommitted>>,
 }
 
 impl RowWriter {
+    /// For a statement that changes rows.
+    pub(crate) fn of(planning: &Planning, table: TableId) -> Self {
+        let writer = Self::new(planning.engine.clone(), table, Arc::clone(&planning.progress));
+        Self { uncommitted: planning.uncommitted.clone(), ..writer }
+    }
+
     pub(crate) fn new(engine: Engine, table: TableId, progress: Arc<Progress>) -> Self {
         let unique = |index: &TableDescriptor| index.index.as_ref().is_some_and(|index| index.unique);
         let checked = engine.database().indexes(table).iter().any(|(_, index)| unique(index));
@@ -58,7 +67,17 @@ impl RowWriter {
             .database()
             .table_by_id(table)
             .map_or_else(|_| Durability::default(), |table| table.durability());
-        Self { engine, table, durability, pending: WriteBatch::new(), bulk: None, checked, rows: 0, progress }
+        Self {
+            engine,
+            table,
+            durability,
+            pending: WriteBatch::new(),
+            bulk: None,
+            checked,
+            rows: 0,
+            progress,
+            uncommitted: None,
+        }
     }
 
     /// Goes over to bulk ingest at once.
@@ -81,6 +100,9 @@ impl RowWriter {
     pub(crate) fn added(&mut self, rows: u64) -> Result<(), SqlError> {
         self.rows += rows;
         self.progress.add_written(rows);
+        if let Some(uncommitted) = &self.uncommitted {
+            return uncommitted.check(self.engine.database(), &self.pending);
+        }
         let bytes_max = BATCH_BYTES_MAX.min(self.engine.database().batch_bytes_max() / 2);
         let many = self.pending.len() as u64 > BATCH_ROWS_MAX || self.pending.size_bytes() as u64 > bytes_max;
         if self.bulk.is_none() && many && !self.checked {
@@ -134,7 +156,7 @@ impl RowWriter {
         ended.unwrap_or_else(|error| Err(panics::of_task(error)))
     }
 
-    /// Makes everything durable and visible; returns the number of rows.
+    /// Makes everything durable and visible, or gives it to those that wait for the commit; returns the number of rows.
     pub(crate) fn finish(self) -> Result<u64, SqlError> {
         match self.bulk {
             Some(bulk) => {
@@ -144,9 +166,14 @@ impl RowWriter {
                 rebuilt.map_err(SqlError::after_writing)?;
             }
             None if self.pending.is_empty() => {}
-            None => {
-                self.engine.database().write(self.pending, self.durability)?;
-            }
+            None => match self.uncommitted {
+                Some(uncommitted) => {
+                    uncommitted.add(self.engine.database(), &self.pending, self.durability)?;
+                }
+                None => {
+                    self.engine.database().write(self.pending, self.durability)?;
+                }
+            },
         }
         Ok(self.rows)
     }

@@ -51,6 +51,7 @@ mod sequence;
 mod session;
 mod spill;
 mod split;
+mod uncommitted;
 mod update;
 mod upsert;
 
@@ -62,5 +63,5 @@ pub use ingest::{BulkLoad, RowRefusal};
 pub use outcome::{Outcome, RowStream};
 pub use parameter::{Prepared, Value};
 pub use progress::{Progress, ProgressReading};
-pub use session::Session;
+pub use session::{Described, Session};
 pub use split::{OpenPart, Split, StatementText, split_statements};

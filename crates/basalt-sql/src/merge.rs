@@ -121,7 +121,7 @@ impl<'a> Merging<'a> {
                 format!("MERGE changes tables, and {} is a view; name its table", statement.table.name);
             return Err(SqlError::statement(message));
         }
-        let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+        let writer = RowWriter::of(planning, table.id);
         Ok(Self { planning, table, writer, matched: HashSet::new(), returning: None })
     }
 

@@ -2,10 +2,10 @@
 //! Prepared statements and the values of their parameters.
 
 use chrono::{DateTime, Datelike, NaiveDateTime};
-use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value as Literal};
+use datafusion::sql::sqlparser::ast::{Array, Expr, UnaryOperator, Value as Literal};
 
 use crate::deep;
-use crate::dialect::{self, Parsed};
+use crate::dialect::{self, CursorAction, Parsed, Statement};
 use crate::error::{SqlError, code};
 
 /// A value for a parameter of a prepared statement.
@@ -30,6 +30,8 @@ pub enum Value {
     Date(i64),
     /// TIMESTAMP: nanoseconds since 1970 in UTC.
     Timestamp(i64),
+    /// An array.
+    Array(Vec<Value>),
 }
 
 macro_rules! values {
@@ -88,6 +90,10 @@ impl Value {
             Self::Timestamp(nanos) => {
                 instant("TIMESTAMP", Some(DateTime::from_timestamp_nanos(*nanos).naive_utc()), *nanos)
             }
+            Self::Array(elements) => {
+                let elem = elements.iter().map(Self::literal).collect::<Result<_, _>>()?;
+                Ok(Expr::Array(Array { elem, named: true }))
+            }
         }
     }
 }
@@ -138,6 +144,25 @@ impl Prepared {
     /// How many values the statement takes.
     pub fn parameters(&self) -> usize {
         self.parsed.parameters
+    }
+
+    /// True if it answers rows and changes nothing.
+    pub fn is_query(&self) -> bool {
+        match &self.parsed.statement {
+            Statement::Query(_)
+            | Statement::Explain { .. }
+            | Statement::ShowTables { .. }
+            | Statement::ShowSchemas { .. }
+            | Statement::Describe { .. }
+            | Statement::ShowCreate { .. } => true,
+            Statement::Cursor(cursor) => matches!(cursor.action, CursorAction::Fetch(_)),
+            _ => false,
+        }
+    }
+
+    /// What was parsed, parameters included.
+    pub(crate) fn parsed(&self) -> &Parsed {
+        &self.parsed
     }
 
     /// See [`deep`].

@@ -77,6 +77,7 @@ use crate::progress::Progress;
 use crate::scan::{self, BasaltTable};
 use crate::sequence::{self, Currents};
 use crate::spill::{self, Plans};
+use crate::uncommitted::Uncommitted;
 pub(crate) use beneath::SubqueriesBeneath;
 pub(crate) use existence::SubqueryLists;
 pub(crate) use families::resolve_expr as resolve_families;
@@ -110,6 +111,8 @@ pub(crate) struct Planning {
     pub(crate) index_hints: IndexHints,
     /// What the statement has to say besides its answer.
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
+    /// Where changes wait for the commit of the session, if they do.
+    pub(crate) uncommitted: Option<Arc<Uncommitted>>,
     aliases: Mutex<Aliases>,
     /// A plan of the statement keeps rows in memory that another one would not.
     keeps_rows: AtomicBool,
@@ -142,6 +145,7 @@ impl Planning {
             schema: None,
             index_hints: IndexHints::default(),
             warnings: Arc::default(),
+            uncommitted: None,
             aliases: Mutex::default(),
             keeps_rows: AtomicBool::new(false),
             begins_late: AtomicBool::new(false),

@@ -17,6 +17,7 @@ mod outer_types;
 mod product_types;
 mod sortable_keys;
 mod whole_sums;
+mod window_keys;
 
 use std::sync::Arc;
 
@@ -55,6 +56,7 @@ pub(crate) use outer_types::OuterTypes;
 use product_types::ProductTypes;
 use sortable_keys::SortableKeys;
 pub(crate) use whole_sums::WholeSums;
+use window_keys::WindowKeys;
 
 /// DataFusion's rules for logical plans, and the order of joins once conditions are where they belong.
 pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -81,6 +83,7 @@ pub(crate) fn logical() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             rules.insert(at, Arc::new(Forget(forget)));
         }
     }
+    rules.insert(0, Arc::new(WindowKeys));
     rules.push(Arc::new(SortableKeys));
     rules.push(Arc::new(IndexOrders));
     rules

@@ -2,6 +2,8 @@
 //! One connection: runs one statement after the other.
 
 mod changes;
+mod commit;
+mod described;
 mod explained;
 
 use std::sync::Arc;
@@ -37,6 +39,9 @@ use crate::repeated::Question;
 use crate::scan::{self, Asking};
 use crate::sequence::{self, Currents, SequenceName};
 use crate::spill;
+use crate::uncommitted::Uncommitted;
+
+pub use described::Described;
 
 /// One connection to an engine. Cheap; make one per user or task.
 #[derive(Debug)]
@@ -51,6 +56,9 @@ pub struct Session {
     timeout: Mutex<Option<Duration>>,
     memory_bytes: Mutex<Option<u64>>,
     json_plans: AtomicBool,
+    /// Changes wait for a commit.
+    holds_changes: AtomicBool,
+    uncommitted: Arc<Uncommitted>,
 }
 
 impl Session {
@@ -65,6 +73,8 @@ impl Session {
             timeout: Mutex::default(),
             memory_bytes: Mutex::default(),
             json_plans: AtomicBool::new(false),
+            holds_changes: AtomicBool::new(false),
+            uncommitted: Arc::default(),
         }
     }
 
@@ -389,6 +399,7 @@ impl Session {
         planning.index_hints = hints.indexes.clone();
         planning.schema = self.schema.lock().clone();
         planning.warnings = Arc::clone(&self.warnings);
+        planning.uncommitted = self.holds_changes().then(|| Arc::clone(&self.uncommitted));
         planning
     }
 

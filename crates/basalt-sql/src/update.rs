@@ -25,7 +25,7 @@ pub(crate) async fn update(planning: &Planning, mut statement: Update) -> Result
     let returning = Returning::try_new(planning, &statement.table, &table, returning)?;
     let (plan, columns) = plan(planning, statement)?;
     let assembler = RowAssembler::try_new(table.id, Arc::clone(&table.descriptor), columns, vec![], false)?;
-    let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+    let writer = RowWriter::of(planning, table.id);
     upsert::upsert_query(planning, &plan, assembler, writer, returning).await
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn upsert(planning: &Planning, statement: Upsert) -> Result<Cha
             let constants = fill(planning, &table, &columns)?;
             let descriptor = Arc::clone(&table.descriptor);
             let assembler = RowAssembler::try_new(table.id, descriptor, columns, constants, false)?;
-            let writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+            let writer = RowWriter::of(planning, table.id);
             upsert_query(planning, &plan, assembler, writer, returning).await
         }
     }

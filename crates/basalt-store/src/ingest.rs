@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use basalt_hfile::columnar::ColumnBatch;
+use basalt_model::table::DeleteRule;
 use basalt_model::{LATEST_TIMESTAMP, Seq, TableId, TableName, WriteBatch};
 use bytes::Bytes;
 
@@ -49,8 +50,8 @@ pub(crate) struct IngestSpec {
     pub(crate) table_name: TableName,
     /// Largest cell, in bytes.
     pub(crate) cell_bytes_max: u64,
-    /// The table's families by name.
-    pub(crate) families: Vec<(String, FamilyTarget)>,
+    /// The table's families by name, and what a delete hides in each.
+    pub(crate) families: Vec<(String, FamilyTarget, DeleteRule)>,
     /// The newest timestamp given to a write so far: the ingest gets none that is older, whatever the clock says.
     pub(crate) timestamp_min: i64,
     /// The timestamp of rows that are older than that.

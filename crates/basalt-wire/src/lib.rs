@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! HBase's RPC protocol without sockets: bytes in, values out, and back.
+//! HBase's RPC protocol, and that of Phoenix's thin clients ([`avatica`]), without sockets: bytes in, values out, and back.
 //!
 //! ```text
 //! bytes of a connection -> preamble, then frames                              preamble.rs, frame.rs
@@ -12,6 +12,7 @@
 //! Nothing here trusts a length: what a peer declares is held against what it sent before anything is allocated.
 //! The layouts are those of HBase 2.6; each module draws its own.
 
+pub mod avatica;
 pub mod cell_block;
 mod comparator;
 pub mod compressor;

@@ -20,6 +20,7 @@ const LAYERS: &[&str] = &[
     "basalt",
     "basalt-wire",
     "basalt-server",
+    "basalt-avatica",
     "basalt-cli",
     "basalt-sim",
 ];

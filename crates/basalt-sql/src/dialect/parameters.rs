@@ -51,7 +51,7 @@ pub(crate) fn bind(statement: &mut Statement, values: &[Expr]) -> Result<(), Sql
 }
 
 /// The number of a parameter; `None` for any other expression.
-fn parameter(expr: &Expr) -> Option<Result<usize, SqlError>> {
+pub(super) fn parameter(expr: &Expr) -> Option<Result<usize, SqlError>> {
     let Expr::Value(value) = expr else { return None };
     let Literal::Placeholder(name) = &value.value else { return None };
     let number = name.strip_prefix(['?', ':']).and_then(|digits| digits.parse().ok());
@@ -108,7 +108,7 @@ pub(crate) fn unbound(number: usize) -> SqlError {
 }
 
 /// Visits the queries and expressions of a statement. Definitions have none that could be parameters.
-fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlow<V::Break> {
+pub(super) fn visit<V: VisitorMut>(statement: &mut Statement, visitor: &mut V) -> ControlFlow<V::Break> {
     match statement {
         Statement::Query(query) => query.visit(visitor)?,
         Statement::Cursor(CursorStatement { action: CursorAction::Declare(query), .. }) => {

@@ -56,6 +56,10 @@ codes! {
     NONPOSITIVE_LENGTH = 208, "22006";
     /// A precision or scale that DECIMAL cannot have.
     DECIMAL_PRECISION = 209, "22003";
+    /// More rows than a session without autocommit may keep.
+    TOO_MANY_UNCOMMITTED = 729, "LIM01";
+    /// More bytes than that.
+    TOO_MUCH_UNCOMMITTED = 730, "LIM02";
     /// A subquery of several columns where one was wanted.
     SUBQUERY_COLUMNS = 216, "22016";
     /// NULL in a NOT NULL column.

@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{InList, ScalarFunction};
+use datafusion::logical_expr::expr::{Between, InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
@@ -63,11 +63,16 @@ impl CharBlanks {
                 let args = args.into_iter().map(padded).collect();
                 Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args }))
             }
-            Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Eq | Operator::NotEq), right })
-                if char_width(&left, schema).is_some() || char_width(&right, schema).is_some() =>
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if is_comparison(op)
+                    && (char_width(&left, schema).is_some() || char_width(&right, schema).is_some()) =>
             {
                 let (left, right) = (Box::new(without_blanks(*left)), Box::new(without_blanks(*right)));
                 Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            }
+            Expr::Between(Between { expr, negated, low, high }) if char_width(&expr, schema).is_some() => {
+                let (low, high) = (Box::new(without_blanks(*low)), Box::new(without_blanks(*high)));
+                Transformed::yes(Expr::Between(Between { expr, negated, low, high }))
             }
             Expr::InList(InList { expr, list, negated }) if char_width(&expr, schema).is_some() => {
                 let list = list.into_iter().map(without_blanks).collect();
@@ -86,6 +91,11 @@ impl AnalyzerRule for CharBlanks {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| self.rewrite_plan(plan)).map(|rewritten| rewritten.data)
     }
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
 }
 
 /// The n of a column of type CHAR(n).

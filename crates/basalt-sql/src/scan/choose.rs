@@ -28,7 +28,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::cost::Cost;
 use super::facts::share_of_all;
 use super::lookup::IndexLookup;
-use super::order::WantedOrder;
+use super::order::{IndexEnd, WantedOrder};
 use super::{BasaltTable, index_only::IndexOnlyScan};
 use crate::error::SqlError;
 use crate::index::{Usable, unqualified};
@@ -57,8 +57,8 @@ struct Candidate<'a> {
     /// Nothing restricts its key.
     is_full: bool,
     covers: bool,
-    /// It has the order that is wanted.
-    in_order: bool,
+    /// It has the order that is wanted, from this end.
+    order: Option<IndexEnd>,
     /// It would have it with ASC and DESC the other way round.
     is_turned: bool,
     /// It has all columns and is much smaller than the table.
@@ -166,10 +166,10 @@ impl Wish<'_> {
         }
         let is_full = matches!(access.access, Access::Full);
         let order = self.table.order.as_ref();
-        let in_order = order.is_some_and(|order| order.is_of_index(index, &filters));
+        let end = order.and_then(|order| order.of_index(index, &filters));
         let is_turned = order.is_some_and(|order| order.is_of_turned_index(index, &filters));
         if let Some(order) = order
-            && in_order
+            && end.is_some()
             && self.filters.is_empty()
         {
             rows = rows.min(fetched(order));
@@ -180,15 +180,15 @@ impl Wish<'_> {
         let mut cost = if covers { rows } else { rows.saturating_add(looked_up) };
         if is_small {
             cost /= SMALL_SHARE;
-        } else if is_full && !in_order {
+        } else if is_full && end.is_none() {
             cost = cost.max(index.table.rows_estimate);
         }
         if let Some(order) = order
-            && !in_order
+            && end.is_none()
         {
             cost = with_sort(cost, rows, order);
         }
-        Ok(Candidate { index, is_full, filters, covers, in_order, is_turned, is_small, rows, named, cost })
+        Ok(Candidate { index, is_full, filters, covers, order: end, is_turned, is_small, rows, named, cost })
     }
 
     /// True if an index takes so much less to read than the table that it is better.
@@ -210,9 +210,10 @@ impl Wish<'_> {
         note: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if chosen.covers {
-            return IndexOnlyScan::plan(self, chosen.index, &chosen.filters, state, note.to_owned());
+            let end = chosen.order.clone().unwrap_or(IndexEnd::First);
+            return IndexOnlyScan::plan(self, chosen.index, &chosen.filters, state, note.to_owned(), end);
         }
-        let order = self.table.order.as_ref().filter(|_| chosen.in_order);
+        let order = self.table.order.as_ref().zip(chosen.order.clone());
         IndexLookup::plan(self, chosen.index, &chosen.filters, state, note.to_owned(), order)
     }
 }
@@ -244,14 +245,16 @@ fn listed(reasons: &[String]) -> String {
 
 impl Candidate<'_> {
     fn is_useful(&self) -> bool {
-        !self.is_full || self.in_order || self.is_small
+        !self.is_full || self.order.is_some() || self.is_small
     }
 
     /// What is said of it when it is chosen: why, unless it is a condition, and why not others.
     fn note(&self, own_cost: u64, reasons: &[String]) -> String {
         let why = match self {
-            Self { is_full: true, in_order: true, rows, cost, .. } => {
-                format!(", in its order: about {rows} rows of it, which cost {cost}, instead of {own_cost}")
+            Self { is_full: true, order: Some(end), rows, cost, .. } => {
+                let order =
+                    if *end == IndexEnd::First { "in its order" } else { "in its order from the end" };
+                format!(", {order}: about {rows} rows of it, which cost {cost}, instead of {own_cost}")
             }
             Self { is_small: true, .. } => ", smaller than the table".to_owned(),
             _ => String::new(),
@@ -264,7 +267,7 @@ impl Candidate<'_> {
         let (rows, named) = (self.rows, self.named);
         if self.is_full && !self.is_useful() && self.is_turned {
             format!(
-                "{name}: its rows come in the opposite order; one with DESC for ASC has the one that is wanted"
+                "{name}: its rows come in the opposite order but for NULLs; one with DESC for ASC has the one that is wanted, or NULLS LAST"
             )
         } else if self.is_full && !self.is_useful() {
             format!("{name}: no condition on its first value")

@@ -119,8 +119,8 @@ pub(crate) struct BasaltScan {
     in_any_order: bool,
     /// It is wanted to begin with the rows at the end of the key, where its partitions share their work.
     is_backwards: bool,
-    /// Its rows come from the end of the key to its beginning.
-    is_reversed: bool,
+    /// Its rows come from the end of the key to its beginning, but those in a range, if there is one, before the others.
+    reversed: Option<Option<KeyRange>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -146,7 +146,7 @@ impl BasaltScan {
             deal: None,
             in_any_order: false,
             is_backwards: false,
-            is_reversed: false,
+            reversed: None,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         })
@@ -156,7 +156,7 @@ impl BasaltScan {
     /// partition of its own. `None` if there is nothing to share, or a limit wants the first rows.
     pub(super) fn dealt(&self, number: usize) -> Option<Self> {
         let spec = &self.spec;
-        if self.partitions.len() < 2 || spec.limit.is_some() || spec.skip > 0 || self.is_reversed {
+        if self.partitions.len() < 2 || spec.limit.is_some() || spec.skip > 0 || self.is_reversed() {
             return None;
         }
         let (partitions, segments) = match self.is_backwards {
@@ -174,7 +174,7 @@ impl BasaltScan {
             deal: Some(number),
             in_any_order: true,
             is_backwards: self.is_backwards,
-            is_reversed: false,
+            reversed: None,
             properties: Arc::new(plan_properties(equivalences, partitioning)),
             metrics: self.metrics.clone(),
         })
@@ -189,7 +189,7 @@ impl BasaltScan {
         let is_leading = fixed_parts(schema, &self.spec.conditions)[..part].iter().all(|fixed| *fixed);
         let is_of_ranges = matches!(self.spec.access.access, Access::Full | Access::Ranges(_));
         let is_whole = self.spec.limit.is_none() && self.spec.skip == 0;
-        if !is_opposite || !is_leading || !is_of_ranges || !is_whole || self.is_reversed {
+        if !is_opposite || !is_leading || !is_of_ranges || !is_whole || self.is_reversed() {
             return None;
         }
         let mut scan = Self {
@@ -201,7 +201,7 @@ impl BasaltScan {
             deal: None,
             in_any_order: self.in_any_order,
             is_backwards: true,
-            is_reversed: false,
+            reversed: None,
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
         };
@@ -219,7 +219,7 @@ impl BasaltScan {
         let Spec { limit: None, skip: 0, descriptor, filter, satisfied, .. } = &*self.spec else {
             return Ok(None);
         };
-        if !self.hints.is_empty() || self.is_reversed {
+        if !self.hints.is_empty() || self.is_reversed() {
             return Ok(None);
         }
         let of_columns = |filter: &Option<Filter>| {
@@ -251,7 +251,7 @@ impl BasaltScan {
             deal: self.deal,
             in_any_order: self.in_any_order,
             is_backwards: self.is_backwards,
-            is_reversed: self.is_reversed,
+            reversed: self.reversed.clone(),
             properties: Arc::clone(&self.properties),
             metrics: self.metrics.clone(),
         }
@@ -359,7 +359,9 @@ impl BasaltScan {
     /// condition, or a limit of its own.
     pub(crate) fn skipping(&self, skip: usize, limit: Option<usize>) -> Option<Self> {
         let Spec { filter: None, skip: 0, limit: own, .. } = &*self.spec else { return None };
-        if matches!(self.spec.access.access, Access::Points(_)) || !self.hints.is_empty() || self.is_reversed
+        if matches!(self.spec.access.access, Access::Points(_))
+            || !self.hints.is_empty()
+            || self.is_reversed()
         {
             return None;
         }

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use basalt_model::{ColumnRef, KeyColumn, SortOrder};
+use basalt_model::{ColumnRef, KeyColumn, SqlType};
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
-use datafusion::arrow::compute::{SortOptions, nullif};
+use datafusion::arrow::compute::nullif;
 use datafusion::arrow::datatypes::{Int8Type, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::Session;
@@ -27,6 +27,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::StreamExt;
 
 use super::choose::{Wish, lost};
+use super::order::IndexEnd;
 use super::{BasaltTable, shared};
 use crate::index::Usable;
 use crate::keys;
@@ -77,13 +78,14 @@ impl Wanted {
 }
 
 impl IndexOnlyScan {
-    /// Plans the scan of `index` under `filters`, which are all of the query's.
+    /// Plans the scan of `index` from this end under `filters`, which are all of the query's.
     pub(super) fn plan(
         wish: &Wish<'_>,
         index: &Usable,
         filters: &[Expr],
         state: &dyn Session,
         note: String,
+        end: IndexEnd,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = wish.table;
         let columns = table.columns(wish.projection);
@@ -97,8 +99,9 @@ impl IndexOnlyScan {
             takes.push(Take { value: wanted.column(&index.table, &place.column)?, presence });
         }
         let input = index.table.plain_scan(state, Some(wanted.positions()), filters, wish.limit, None)?;
+        let (input, end) = end.of_scan(input);
         let schema = table.projected(wish.projection)?;
-        let orderings = orderings(table, index, filters, &columns);
+        let orderings = orderings(table, index, filters, &columns, &end);
         let equivalences = EquivalenceProperties::new_with_orderings(Arc::clone(&schema), orderings);
         // How the input's partitions are cut is said in terms of the index.
         let count = input.properties().output_partitioning().partition_count();
@@ -122,18 +125,19 @@ impl IndexOnlyScan {
     }
 }
 
-/// The orders of the rows: the indexed values and the rest of the key, as far as they are read; and the same without what the
-/// filters, which are in terms of the index, leave one value of.
+/// The orders of the rows that come from this end: the indexed values and the rest of the key, as far as they are read; and the same
+/// without what the filters, which are in terms of the index, leave one value of.
 pub(super) fn orderings(
     table: &BasaltTable,
     index: &Usable,
     filters: &[Expr],
     columns: &[ColumnRef],
+    end: &IndexEnd,
 ) -> Vec<Vec<PhysicalSortExpr>> {
     let key = &index.table.table_schema().key;
     let fixed = keys::fixed_columns(index.table.table_schema(), filters);
     let parts = if fixed == 0 { vec![&key[..]] } else { vec![&key[..], &key[fixed..]] };
-    parts.into_iter().filter_map(|key| ordering(table, index, key, columns)).collect()
+    parts.into_iter().filter_map(|key| ordering(table, index, key, columns, end)).collect()
 }
 
 fn ordering(
@@ -141,6 +145,7 @@ fn ordering(
     index: &Usable,
     key: &[KeyColumn],
     columns: &[ColumnRef],
+    end: &IndexEnd,
 ) -> Option<Vec<PhysicalSortExpr>> {
     let schema = table.table_schema();
     let mut ordering = vec![];
@@ -153,10 +158,11 @@ fn ordering(
             continue;
         }
         let Some(at) = columns.iter().position(|column| of_key(&column)) else { break };
+        if matches!(key.sql_type, SqlType::Array(_)) {
+            break;
+        }
         let expr: Arc<dyn PhysicalExpr> = Arc::new(Column::new(&schema.display_name(columns[at]), at));
-        // NULL sorts first in a row key, whichever the order of the column.
-        let options = SortOptions { descending: key.order == SortOrder::Desc, nulls_first: true };
-        ordering.push(PhysicalSortExpr::new(expr, options));
+        ordering.push(PhysicalSortExpr::new(expr, end.options(key)));
     }
     (!ordering.is_empty()).then_some(ordering)
 }

@@ -31,7 +31,7 @@ use futures::{StreamExt, stream};
 use super::choose::{Wish, lost};
 use super::exec::Spec;
 use super::index_only::{Wanted, orderings};
-use super::order::WantedOrder;
+use super::order::{IndexEnd, WantedOrder};
 use super::reader::{Counters, look_up};
 use super::shared;
 use crate::error::SqlError;
@@ -58,14 +58,14 @@ pub(super) struct IndexLookup {
 }
 
 impl IndexLookup {
-    /// Plans the way over `index`, of whose rows `filters` are true. It has `order`, if that is wanted.
+    /// Plans the way over `index`, of whose rows `filters` are true. It has `order` from an end, if that is wanted.
     pub(super) fn plan(
         wish: &Wish<'_>,
         index: &Usable,
         filters: &[Expr],
         state: &dyn Session,
         note: String,
-        order: Option<&WantedOrder>,
+        order: Option<(&WantedOrder, IndexEnd)>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let table = wish.table;
         let schema = table.table_schema();
@@ -78,10 +78,13 @@ impl IndexLookup {
         let access = KeyAccess { access: Access::Points(vec![]), bounds: String::new() };
         let spec = table.spec(state, wish.projection, wish.filters, wish.limit, access, None)?;
         let title = format!("table={}, index={}{note}", table.relation_name(), index.name());
-        let wanted_first = order.map(|order| order.fetch.unwrap_or(LOOK_UP_ROWS));
-        let orderings = match order {
-            Some(_) => orderings(table, index, filters, &table.columns(wish.projection)),
-            None => vec![],
+        let wanted_first = order.as_ref().map(|(order, _)| order.fetch.unwrap_or(LOOK_UP_ROWS));
+        let (input, orderings) = match order {
+            Some((_, end)) => {
+                let (input, end) = end.of_scan(input);
+                (input, orderings(table, index, filters, &table.columns(wish.projection), &end))
+            }
+            None => (input, vec![]),
         };
         let order = EquivalenceProperties::new_with_orderings(Arc::clone(&spec.schema), orderings);
         let ordered = wanted_first.map(|rows| rows.clamp(1, LOOK_UP_ROWS));

@@ -22,6 +22,7 @@ use datafusion::physical_expr::{Distribution, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
@@ -85,13 +86,21 @@ impl Needs {
             requirements.child_distribution(input),
             Some(Distribution::UnspecifiedDistribution | Distribution::SinglePartition)
         );
+        let is_seen = self.order || takes_first_rows(plan);
         Self {
             order: requires_order
                 || stops_early(plan)
-                || self.order && (plan.maintains_input_order()[input] || keeps_order(plan)),
+                || is_seen && (plan.maintains_input_order()[input] || keeps_order(plan)),
             partitions: requires_partitions || self.partitions && !throws_together(plan),
         }
     }
+}
+
+/// True of a node that hands on the first rows of its input and leaves out the others: whoever sees them sees the order, though nothing above asks
+/// for one. (A sort finds the first rows by itself, and where partitions are thrown together without an order any rows do.)
+fn takes_first_rows(plan: &dyn ExecutionPlan) -> bool {
+    let by_itself = plan.is::<SortExec>() || plan.is::<CoalescePartitionsExec>();
+    plan.is::<GlobalLimitExec>() || plan.is::<LocalLimitExec>() || plan.fetch().is_some() && !by_itself
 }
 
 /// True of a sort that wants the first rows and ends, without telling the planner, where the order of its input says that they have been there.

@@ -38,6 +38,9 @@ impl Session {
         tokens: TokenMap,
         hints: &Hints,
     ) -> Result<Outcome, SqlError> {
+        if let Some(outcome) = self.postponed(&statement, &tokens, hints)? {
+            return Ok(outcome);
+        }
         // Rows of VALUES may be many, and are not joined.
         if matches!(&statement, Statement::Upsert(upsert) if matches!(upsert.source, UpsertSource::Values(_)))
         {
@@ -57,7 +60,11 @@ impl Session {
         }
     }
 
-    async fn changed(&self, planning: &mut Planning, statement: Statement) -> Result<Outcome, SqlError> {
+    pub(super) async fn changed(
+        &self,
+        planning: &mut Planning,
+        statement: Statement,
+    ) -> Result<Outcome, SqlError> {
         Ok(match statement {
             Statement::Upsert(change) => Outcome::changed("UPSERT", upsert::upsert(planning, change).await?),
             Statement::Update(change) => Outcome::changed("UPDATE", update::update(planning, *change).await?),

@@ -82,7 +82,7 @@ pub(super) fn upsert_values(
     if let Some(duplicates) = duplicates {
         return duplicates.write(planning, table, &mut assembler, &arrays, count);
     }
-    let mut writer = RowWriter::new(planning.engine.clone(), table.id, Arc::clone(&planning.progress));
+    let mut writer = RowWriter::of(planning, table.id);
     let added = writer.add(&mut assembler, &arrays, count);
     added.map_err(refused)?;
     Ok(Changed { rows: writer.finish()?, returned: None })

@@ -45,6 +45,14 @@ async fn rows_come_as_from_a_sort() {
                 "select b from texts order by a desc nulls last, b desc",
                 "order by concat(a, '') desc nulls last, b + 0 desc",
             ),
+            (
+                "select b from texts order by a desc, b desc",
+                "order by concat(a, '') desc nulls first, b + 0 desc",
+            ),
+            (
+                "select b from texts where b between 100 and 900 order by a desc nulls first, b desc",
+                "order by concat(a, '') desc nulls first, b + 0 desc",
+            ),
             ("select cast(row_number() over (order by k desc, d) * 1000 + w as bigint) from large", ""),
         ] {
             let shown = plan(&session, sql).await;
@@ -64,9 +72,9 @@ async fn rows_come_as_from_a_sort() {
             }
             assert!(!found.is_empty() && found == expected, "stage {stage}: {sql}");
         }
-        // NULLs are where the key has them, not before the greatest; an order that the key has not.
+        // Orders that the key has not.
         for sql in [
-            "select b from texts order by a desc nulls first, b desc",
+            "select b from texts order by a nulls last, b",
             "select k from large order by k desc, d desc",
             "select k from large order by d",
             "select k from large order by k, d desc",

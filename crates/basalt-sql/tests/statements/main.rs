@@ -2,6 +2,7 @@
 //! What needs more than text in and text out: large statements, little memory, several sessions, cancelling.
 
 mod aggregates;
+mod autocommit;
 mod caching;
 mod cancelled;
 mod conditions;
@@ -23,6 +24,7 @@ mod panics;
 mod parameters;
 mod points;
 mod repeated;
+mod repeated_rows;
 mod row_timestamp;
 mod semi_joins;
 mod shared;

@@ -57,10 +57,9 @@ impl Database {
         let encoders = ((shared.options.memory_bytes / GROUPS_SHARE / GROUP_MEMORY) as usize).clamp(1, cores);
         let mut families = Vec::with_capacity(found.descriptor.families.len());
         for family in &found.descriptor.families {
-            families.push((family.name.clone(), {
-                let schema = found.descriptor.schema.as_ref();
-                shared.files.target(dir, family, schema, false)?.encoded_by(encoders)
-            }));
+            let schema = found.descriptor.schema.as_ref();
+            let target = shared.files.target(dir, family, schema, false)?.encoded_by(encoders);
+            families.push((family.name.clone(), target, family.delete_rule));
         }
         let spec = IngestSpec {
             env: shared.env.clone(),

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use basalt_hfile::columnar::ColumnBatch;
 use basalt_model::mutation::MutationError;
-use basalt_model::{CellRef, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, TableName, WriteBatch};
+use basalt_model::table::DeleteRule;
+use basalt_model::{
+    CellRef, CellType, LATEST_TIMESTAMP, RowMutationRef, Seq, TableId, TableName, WriteBatch,
+};
 use bytes::Bytes;
 
 use super::buffer::Buffer;
@@ -42,13 +45,14 @@ pub(super) struct Builder {
 struct Family {
     name: String,
     target: FamilyTarget,
+    delete_rule: DeleteRule,
     /// The current run, once a row has a cell of the family.
     writer: Option<RunWriter>,
 }
 
 impl Builder {
     pub(super) fn new(spec: IngestSpec, timestamp: i64) -> Self {
-        let family = |(name, target)| Family { name, target, writer: None };
+        let family = |(name, target, delete_rule)| Family { name, target, delete_rule, writer: None };
         Self {
             table: spec.table,
             families: spec.families.into_iter().map(family).collect(),
@@ -167,13 +171,36 @@ impl Builder {
         Ok(())
     }
 
-    /// The cells of several mutations of one row, given in the order in which they came.
+    /// The cells of several mutations of one row, given in the order in which they came. They have one sequence number, so that it cannot tell
+    /// which of a put and a delete of one version came last: where it should ([`DeleteRule::BySequence`]) the last one alone stays.
     fn merged<'a>(&self, mutations: &[RowMutationRef<'a>]) -> Vec<CellRef<'a>> {
-        let later_first = mutations.iter().rev().flat_map(|mutation| mutation.cells(Seq(0)));
-        let mut cells: Vec<CellRef<'a>> = later_first.map(|cell| stamped(cell, self.timestamp)).collect();
-        cells.sort_by(CellRef::compare_without_seq);
-        cells.dedup_by(|earlier, later| earlier.compare_without_seq(later).is_eq());
-        cells
+        use CellType::{DeleteFamily, DeleteFamilyVersion};
+        let by_sequence = |cell: &CellRef<'_>| {
+            let of_cell = |family: &&Family| family.name.as_bytes() == cell.family;
+            self.families.iter().find(of_cell).is_some_and(|of| of.delete_rule == DeleteRule::BySequence)
+        };
+        let later_first = mutations.iter().rev().enumerate();
+        let mut cells: Vec<(usize, CellRef<'a>)> = later_first
+            .flat_map(|(age, mutation)| mutation.cells(Seq(0)).map(move |cell| (age, cell)))
+            .map(|(age, cell)| (age, stamped(cell, self.timestamp)))
+            .collect();
+        cells.sort_by(|(_, a), (_, b)| a.compare_without_seq(b));
+        cells.dedup_by(|(_, earlier), (_, later)| earlier.compare_without_seq(later).is_eq());
+        cells.dedup_by(|(age, next), (kept_age, kept)| {
+            let is_of_family =
+                |cell: &CellRef<'_>| matches!(cell.cell_type, DeleteFamily | DeleteFamilyVersion);
+            let is_same = next.timestamp == kept.timestamp
+                && next.qualifier == kept.qualifier
+                && !is_of_family(next)
+                && !is_of_family(kept)
+                && next.family == kept.family
+                && by_sequence(next);
+            if is_same && age < kept_age {
+                (*kept_age, *kept) = (*age, *next);
+            }
+            is_same
+        });
+        cells.into_iter().map(|(_, cell)| cell).collect()
     }
 
     fn write_row<'a>(&mut self, row: &[u8], cells: impl Iterator<Item = CellRef<'a>>) -> Result<()> {

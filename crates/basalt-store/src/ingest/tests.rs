@@ -27,6 +27,17 @@ fn start_with(
     encoding: &str,
     bounds: Arc<[Bytes]>,
 ) -> IngestWriter {
+    start_by(env, memory_bytes, file_bytes_max, encoding, bounds, DeleteRule::ByTimestamp)
+}
+
+fn start_by(
+    env: &Env,
+    memory_bytes: usize,
+    file_bytes_max: u64,
+    encoding: &str,
+    bounds: Arc<[Bytes]>,
+    rule: DeleteRule,
+) -> IngestWriter {
     let described = |name: &str| FamilyDescriptor { encoding: encoding.to_owned(), ..family(name) };
     env.storage.create_dir("/".as_ref()).expect("memory does not fail");
     let factory = Arc::new(FileFactory::new(env.clone(), "/db".into(), 1));
@@ -34,6 +45,7 @@ fn start_with(
         (
             name.to_owned(),
             factory.target("data/r", &described(name), None, false).expect("the family is valid"),
+            rule,
         )
     };
     let families = vec![target("a"), target("b")];
@@ -197,6 +209,40 @@ fn the_later_of_equal_cells_stays() {
     let cells = read(&env, &ingest.finish().expect("memory does not fail"));
     let values: Vec<_> = cells.iter().map(|cell| String::from_utf8_lossy(&cell.value).into_owned()).collect();
     assert_eq!(values, ["x", "third"]);
+}
+
+/// A delete of a version and a put of it have one timestamp and one sequence number: the one that came last stays, by sequence.
+#[test]
+fn the_last_of_a_put_and_a_delete_stays_by_sequence() {
+    let env = memory_env();
+    for (rule, expected) in
+        [(DeleteRule::BySequence, ["b put", "c put"].as_slice()), (DeleteRule::ByTimestamp, &["c put"])]
+    {
+        let mut ingest = start_by(&env, 1 << 20, 1 << 20, "NONE", Arc::default(), rule);
+        let mut batch = WriteBatch::new();
+        for (row, cell_type) in [
+            ("a", CellType::Put),
+            ("a", CellType::DeleteColumn),
+            ("b", CellType::DeleteColumn),
+            ("b", CellType::Put),
+            ("c", CellType::Put),
+        ] {
+            let mut builder = batch.row(TABLE, row.as_bytes()).expect("the row is valid");
+            let value: &[u8] = if cell_type.is_delete() { b"" } else { b"put" };
+            builder.cell(b"a", b"q", 5, cell_type, value, b"").expect("it is valid");
+            builder.finish();
+        }
+        ingest.add(batch).expect("memory does not fail");
+        let ingested = ingest.finish().expect("memory does not fail");
+        let cells = read(&env, &ingested);
+        let found: Vec<String> = cells
+            .iter()
+            .map(|cell| {
+                format!("{} {}", String::from_utf8_lossy(&cell.row), String::from_utf8_lossy(&cell.value))
+            })
+            .collect();
+        assert_eq!(found, expected, "{rule:?}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ impl BasaltScan {
     /// The same scan of one partition, whose rows come in any order; `None` where that gains nothing, or a limit wants the first rows.
     pub(in crate::scan) fn in_any_order(&self) -> Option<Self> {
         let Spec { limit: None, skip: 0, rows_exact: None, .. } = &*self.spec else { return None };
-        if self.partitions.len() != 1 || self.is_in_any_order() || self.is_backwards || self.is_reversed {
+        if self.partitions.len() != 1 || self.is_in_any_order() || self.is_backwards || self.is_reversed() {
             return None;
         }
         let equivalences = EquivalenceProperties::new(Arc::clone(&self.spec.schema));

@@ -104,10 +104,10 @@ impl BasaltScan {
         context: &TaskContext,
     ) -> Result<SendableRecordBatchStream> {
         let opening = Box::new(Opening::of(self, partition, rows, context));
-        let running = match self.is_reversed {
-            true => Running::Reversed(Box::new(Reversed::new(*opening)?)),
-            false if self.hints.is_empty() => Running::Forward(Box::new(opening.open()?)),
-            false => Running::Opening(opening),
+        let running = match &self.reversed {
+            Some(first) => Running::Reversed(Box::new(Reversed::new(*opening, first.as_ref())?)),
+            None if self.hints.is_empty() => Running::Forward(Box::new(opening.open()?)),
+            None => Running::Opening(opening),
         };
         let batches = stream::unfold(Some(running), |running| async {
             let mut running = running?;

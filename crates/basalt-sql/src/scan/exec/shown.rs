@@ -35,8 +35,10 @@ impl DisplayAs for BasaltScan {
         if self.reads_backwards() {
             f.write_str(", backwards")?;
         }
-        if self.is_reversed() {
-            f.write_str(", reversed")?;
+        match &self.reversed {
+            Some(Some(_)) => f.write_str(", reversed, NULLs first")?,
+            Some(None) => f.write_str(", reversed")?,
+            None => {}
         }
         if let Some(filter) = &spec.filter {
             write!(f, ", filter={filter}")?;
