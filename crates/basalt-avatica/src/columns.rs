@@ -63,12 +63,13 @@ impl Type {
         }
     }
 
-    fn message(&self) -> pb::AvaticaType {
+    /// Elements of arrays are objects to Java, for they may be NULL.
+    fn message(&self, is_element: bool) -> pb::AvaticaType {
         pb::AvaticaType {
             id: self.number as u32,
             name: self.name.clone(),
-            rep: self.rep.into(),
-            component: self.element.as_ref().map(|element| Box::new(element.message())),
+            rep: if is_element { self.of_value } else { self.rep }.into(),
+            component: self.element.as_ref().map(|element| Box::new(element.message(true))),
         }
     }
 
@@ -168,7 +169,7 @@ fn column(at: usize, field: &Field) -> pb::ColumnMetaData {
         scale: of.scale.unwrap_or(0),
         read_only: true,
         column_class_name: of.class.to_owned(),
-        r#type: Some(of.message()),
+        r#type: Some(of.message(false)),
         ..pb::ColumnMetaData::default()
     }
 }

@@ -245,12 +245,20 @@ impl Connection {
         if answer.missing_statement {
             return Ok(answer.into());
         }
-        // All of a batch is committed together.
         let updates = request.updates.iter().map(|update| parameters::values(&update.parameter_values));
         let updates: Vec<_> = updates.collect::<Result<_, _>>()?;
-        self.session.set_autocommit(false);
+        // Rows that are written over whatever there is are committed together. Other statements see what those before them did.
+        let prepared = self.statements.get(&statement_id).and_then(|statement| statement.prepared.as_ref());
+        let is_held = self.auto_commit && prepared.is_some_and(Prepared::overwrites);
+        if is_held {
+            self.session.set_autocommit(false);
+        }
         let counts = self.batch(statement_id, &updates).await;
-        answer.update_counts = self.end_batch(counts).await?;
+        if is_held && counts.is_ok() {
+            self.session.commit().await?;
+        }
+        // Without autocommit what came before a mistake waits with the rest; with it nothing is left.
+        answer.update_counts = counts?;
         Ok(answer.into())
     }
 
@@ -260,22 +268,6 @@ impl Connection {
             counts.push(count_of(&self.outcome(id, values).await?)?);
         }
         Ok(counts)
-    }
-
-    /// Writes what a batch has kept, or throws it away if one of its statements failed; a connection without autocommit keeps it, as
-    /// what it had before.
-    async fn end_batch(&mut self, counts: Result<Vec<u64>, Failure>) -> Result<Vec<u64>, Failure> {
-        match counts {
-            counts if !self.auto_commit => counts,
-            Ok(counts) => {
-                self.session.commit().await?;
-                Ok(counts)
-            }
-            Err(failure) => {
-                self.session.rollback();
-                Err(failure)
-            }
-        }
     }
 
     async fn execute_texts(
@@ -292,9 +284,7 @@ impl Connection {
         if answer.missing_statement {
             return Ok(answer.into());
         }
-        self.session.set_autocommit(false);
-        let counts = self.texts(statement_id, request.sql_commands).await;
-        answer.update_counts = self.end_batch(counts).await?;
+        answer.update_counts = self.texts(statement_id, request.sql_commands).await?;
         Ok(answer.into())
     }
 

@@ -116,7 +116,7 @@ impl Listing {
                 of_schema(schema.as_deref()),
             ),
             Self::Indexes { schema, table, unique } => format!(
-                "SELECT CAST(NULL AS VARCHAR) AS table_cat, c.table_schem, i.data_table_name AS table_name, NOT x.is_unique AS non_unique, \
+                "SELECT CAST(NULL AS VARCHAR) AS table_cat, c.table_schem, i.data_table_name AS table_name, x.is_unique <> 'YES' AS non_unique, \
                  CAST(NULL AS VARCHAR) AS index_qualifier, c.table_name AS index_name, CAST(3 AS SMALLINT) AS type, \
                  c.key_seq AS ordinal_position, c.column_name, CASE c.sort_order WHEN 1 THEN 'D' ELSE 'A' END AS asc_or_desc, \
                  CAST(NULL AS INTEGER) AS cardinality, CAST(NULL AS INTEGER) AS pages, CAST(NULL AS VARCHAR) AS filter_condition, \
@@ -128,7 +128,7 @@ impl Listing {
                 NAME.replace("type_name", "c.type_name"),
                 quoted(table),
                 of_schema(schema.as_deref()).replace("table_schem", "c.table_schem"),
-                if *unique { " AND x.is_unique" } else { "" },
+                if *unique { " AND x.is_unique = 'YES'" } else { "" },
             ),
             Self::TypeInfo => type_info(),
         }

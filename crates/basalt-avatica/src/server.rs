@@ -120,8 +120,10 @@ impl AvaticaServer {
         let _ = self.stop.send(true);
         if let Some(runtime) = self.runtime.take() {
             let all = u32::try_from(self.sockets_max).unwrap_or(u32::MAX);
-            let ended = tokio::time::timeout(STOP_TIME, self.sockets.acquire_many(all));
-            let _ = runtime.block_on(async { ended.await.is_ok() });
+            // Sockets that are not closed by then are closed with the threads.
+            let ended =
+                async { tokio::time::timeout(STOP_TIME, self.sockets.acquire_many(all)).await.is_ok() };
+            let _ = runtime.block_on(ended);
             runtime.shutdown_timeout(STOP_TIME);
         }
         self.connections.close_all();

@@ -179,16 +179,51 @@ fn errors_have_phoenix_codes_and_places() {
     assert_eq!((error.error_code, error.sql_state.as_str()), (1012, "42M03"));
     assert!(error.error_message.starts_with("ERROR 1012 (42M03): "), "{error:?}");
     assert!(error.error_message.contains("line 2, column 6"), "{error:?}");
-    let batch = pb::PrepareAndExecuteBatchRequest {
+}
+
+fn count(fixture: &Fixture, number: u32) -> i64 {
+    let counted = executed(fixture, "c", number, "select count(*) from t").expect("counts");
+    let rows = &counted.results[0].first_frame.as_ref().expect("a frame").rows;
+    rows[0].value[0].scalar_value.as_ref().expect("a value").number_value
+}
+
+/// Rows of VALUES are one commit, of which a mistake leaves nothing; statements that read see those before them.
+#[test]
+fn batches_are_committed_as_a_whole_or_statement_by_statement() {
+    let fixture = served(ServerOptions::default());
+    let number = filled(&fixture, "c");
+    let batch = |sql: &str, values: &[i64]| {
+        let prepare =
+            pb::PrepareRequest { connection_id: "c".to_owned(), sql: sql.to_owned(), ..Default::default() };
+        let Response::PrepareResponse(prepared) = asked(&fixture, prepare).expect("prepares") else {
+            panic!("another")
+        };
+        let integer = |number_value: i64| pb::TypedValue {
+            r#type: pb::Rep::Long.into(),
+            number_value,
+            ..Default::default()
+        };
+        let of = |value: &i64| pb::UpdateBatch { parameter_values: vec![integer(*value)] };
+        pb::ExecuteBatchRequest {
+            connection_id: "c".to_owned(),
+            statement_id: prepared.statement.expect("a statement").id,
+            updates: values.iter().map(of).collect(),
+        }
+    };
+    asked(&fixture, batch("upsert into t values (?)", &[70, 1 << 40])).expect_err("no INTEGER");
+    assert_eq!(count(&fixture, number), 6, "the first of a batch whose second failed");
+    asked(&fixture, batch("upsert into t values (?)", &[70, 71])).expect("two rows");
+    assert_eq!(count(&fixture, number), 8);
+    asked(&fixture, batch("upsert into t select k + ? from t where k > 69", &[10, 100]))
+        .expect("two and four rows");
+    assert_eq!(count(&fixture, number), 14);
+    let texts = pb::PrepareAndExecuteBatchRequest {
         connection_id: "c".to_owned(),
         statement_id: number,
-        sql_commands: ["upsert into t values (70)", "upsert into t values ('x')"].map(str::to_owned).to_vec(),
+        sql_commands: ["upsert into t values (9)", "delete from t where k = 9"].map(str::to_owned).to_vec(),
     };
-    asked(&fixture, batch).expect_err("the second is wrong");
-    let count = executed(&fixture, "c", number, "select count(*) from t").expect("counts");
-    let rows = &count.results[0].first_frame.as_ref().expect("a frame").rows;
-    let count = rows[0].value[0].scalar_value.as_ref().expect("a value").number_value;
-    assert_eq!(count, 6, "the first of a batch whose second failed");
+    asked(&fixture, texts).expect("one after the other");
+    assert_eq!(count(&fixture, number), 14);
 }
 
 #[test]

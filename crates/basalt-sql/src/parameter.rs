@@ -5,7 +5,7 @@ use chrono::{DateTime, Datelike, NaiveDateTime};
 use datafusion::sql::sqlparser::ast::{Array, Expr, UnaryOperator, Value as Literal};
 
 use crate::deep;
-use crate::dialect::{self, CursorAction, Parsed, Statement};
+use crate::dialect::{self, CursorAction, Parsed, Statement, UpsertSource};
 use crate::error::{SqlError, code};
 
 /// A value for a parameter of a prepared statement.
@@ -158,6 +158,14 @@ impl Prepared {
             Statement::Cursor(cursor) => matches!(cursor.action, CursorAction::Fetch(_)),
             _ => false,
         }
+    }
+
+    /// True if it writes the rows of its VALUES over whatever there is, so that it does not matter what was written just before.
+    pub fn overwrites(&self) -> bool {
+        let Statement::Upsert(upsert) = &self.parsed.statement else { return false };
+        matches!(upsert.source, UpsertSource::Values(_))
+            && upsert.on_duplicate.is_none()
+            && upsert.returning.is_empty()
     }
 
     /// What was parsed, parameters included.

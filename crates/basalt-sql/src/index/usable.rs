@@ -175,6 +175,11 @@ impl Usable {
         self.condition.iter().all(|condition| filters.contains(condition))
     }
 
+    /// True of a condition that holds for every row that has an index row: what the index's own WHERE says.
+    pub(crate) fn implies(&self, filter: &Expr) -> bool {
+        self.condition.contains(filter)
+    }
+
     /// The part of the index that these conditions on rows of the table leave.
     pub(crate) fn access(&self, filters: &[Expr]) -> KeyAccess {
         let said: Vec<Expr> = filters.iter().filter_map(|filter| self.condition(filter)).collect();

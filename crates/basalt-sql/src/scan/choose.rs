@@ -151,9 +151,13 @@ impl Wish<'_> {
         if !index.has_all(filters) {
             return Err("the query does not say its WHERE".into());
         }
+        let (implied, filters): (Vec<&Expr>, Vec<&Expr>) =
+            filters.iter().partition(|filter| index.implies(filter));
+        let has_all_rows = filters.is_empty();
         let said: Vec<Option<Expr>> = filters.iter().map(|filter| index.condition(filter)).collect();
-        let are_said = filters.iter().zip(&said).filter(|(_, said)| said.is_some());
-        let named = self.rows_left(are_said.map(|(filter, _)| filter));
+        let are_said =
+            filters.iter().zip(&said).filter(|(_, said)| said.is_some()).map(|(filter, _)| *filter);
+        let named = self.rows_left(implied.into_iter().chain(are_said));
         let columns = self.table.columns(self.projection);
         let has =
             |&column: &ColumnRef| index.place(&self.table.table_schema().display_name(column)).is_some();
@@ -170,7 +174,7 @@ impl Wish<'_> {
         let is_turned = order.is_some_and(|order| order.is_of_turned_index(index, &filters));
         if let Some(order) = order
             && end.is_some()
-            && self.filters.is_empty()
+            && has_all_rows
         {
             rows = rows.min(fetched(order));
         }

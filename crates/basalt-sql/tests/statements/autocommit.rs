@@ -100,7 +100,7 @@ async fn parameters_have_the_types_of_what_they_stand_beside() {
             vec![big, date, text, big, big],
             Some(vec!["K", "V", "D", "N"]),
         ),
-        ("select count(*) from t where k in (?, ?, 3) or ? = v", vec![big, big, own], Some(vec!["COUNT(*)"])),
+        ("select count(*) from t where k in (?, ?, 3) or ? = v", vec![big, big, own], Some(vec!["COUNT(1)"])),
         ("select ? from t", vec![None], None),
         ("upsert into t (d, k) values (?, ?), (?, 7)", vec![date, big, date], None),
         (
