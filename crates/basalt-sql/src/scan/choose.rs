@@ -11,8 +11,8 @@
 //! | any of these, where its rows must be sorted | the same number of rows on top, unless a limit leaves few |
 //!
 //! How many rows ranges leave is the share of bytes that the block index says, and not more than [`EQUAL_SHARE`] where a
-//! condition says what an indexed value is. How many conditions leave is told by what is known of the columns' values. A way that has the wanted order reads no more rows than are wanted, if there is no
-//! condition. An index is of use only if its key is restricted, if it has the wanted order, if it has all columns asked for and is
+//! condition says what an indexed value is. How many conditions leave is told by what is known of the columns' values. A way that has the wanted order reads so many rows as it takes to
+//! find those that are wanted. An index is of use only if its key is restricted, if it has the wanted order, if it has all columns asked for and is
 //! [`SMALL_SHARE`] times smaller than the table, or if a hint names it.
 
 use std::borrow::Cow;
@@ -38,6 +38,9 @@ use crate::keys::{self, Access, KeyAccess};
 const EQUAL_SHARE: u64 = 200;
 /// An index that is so many times smaller than its table is read in its place. By column a table is read as an index is.
 const SMALL_SHARE: u64 = 4;
+/// How many times as many rows as are wanted may have to be read to find them, where conditions of the index leave some out, and where others do.
+const MARGIN: u64 = 2;
+const MARGIN_BY_ROW: u64 = 16;
 /// Tables below this are read as they are.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
 
@@ -153,7 +156,7 @@ impl Wish<'_> {
         }
         let (implied, filters): (Vec<&Expr>, Vec<&Expr>) =
             filters.iter().partition(|filter| index.implies(filter));
-        let has_all_rows = filters.is_empty();
+        let filters_count = filters.len();
         let said: Vec<Option<Expr>> = filters.iter().map(|filter| index.condition(filter)).collect();
         let are_said =
             filters.iter().zip(&said).filter(|(_, said)| said.is_some()).map(|(filter, _)| *filter);
@@ -163,6 +166,7 @@ impl Wish<'_> {
             |&column: &ColumnRef| index.place(&self.table.table_schema().display_name(column)).is_some();
         let covers = !index.is_loose && said.iter().all(Option::is_some) && columns.iter().all(has);
         let filters: Vec<Expr> = said.into_iter().flatten().collect();
+        let said_count = filters.len();
         let access = keys::access(index.table.table_schema(), &filters);
         let mut rows = rows_in(&index.table, &access);
         if keys::fixes_values(index.table.table_schema(), &filters, index.leading()) {
@@ -172,14 +176,17 @@ impl Wish<'_> {
         let order = self.table.order.as_ref();
         let end = order.and_then(|order| order.of_index(index, &filters));
         let is_turned = order.is_some_and(|order| order.is_of_turned_index(index, &filters));
-        if let Some(order) = order
-            && end.is_some()
-            && has_all_rows
-        {
-            rows = rows.min(fetched(order));
-        }
         let is_small = is_full && covers && self.is_small(index);
-        let named = named.min(rows);
+        let mut named = named.min(rows);
+        if let (Some(order), Some(_)) = (order, &end) {
+            let margin = match (filters_count, said_count) {
+                (0, _) => 1,
+                (all, said) if said < all => MARGIN_BY_ROW,
+                _ => MARGIN,
+            };
+            let found = Found { rows: self.rows_left(self.filters), margin };
+            (rows, named) = (found.part_of(rows, order), found.part_of(named, order));
+        }
         let looked_up = named.saturating_mul(self.cost().look_up);
         let mut cost = if covers { rows } else { rows.saturating_add(looked_up) };
         if is_small {
@@ -280,6 +287,22 @@ impl Candidate<'_> {
         } else {
             format!("{name}: about {named} rows by key, which cost {}, instead of {cost}", self.cost)
         }
+    }
+}
+
+/// About how many rows satisfy all conditions of a query, and how many times as many as are wanted may have to be read to find those.
+struct Found {
+    rows: u64,
+    margin: u64,
+}
+
+impl Found {
+    /// What of rows in the wanted order is read until as many are found as are wanted, if those that are found lie about evenly among them.
+    fn part_of(&self, all: u64, order: &WantedOrder) -> u64 {
+        let wanted = fetched(order).saturating_mul(self.margin);
+        let found = self.rows.max(1);
+        let part = u128::from(all) * u128::from(wanted.min(found)) / u128::from(found);
+        u64::try_from(part).unwrap_or(all).max(all.min(wanted))
     }
 }
 

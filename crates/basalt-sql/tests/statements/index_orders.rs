@@ -39,6 +39,10 @@ async fn an_index_saves_a_sort() {
         ("select v from s order by v", "IndexOnlyScan: table=S, index=I"),
         ("select v from s where v > 100 order by v", "IndexOnlyScan: table=S, index=I"),
         (of_text, "IndexLookup: table=S, index=I, in its order"),
+        (
+            "select v + cast(length(w) as bigint) from s where g = 3 and v > 0 order by v desc limit 3",
+            "IndexLookup: table=S, index=J",
+        ),
         ("select v from s where g = 3 order by v desc limit 20", "IndexOnlyScan: table=S, index=J"),
         ("select v from s where g = 3 order by v desc, k", "IndexOnlyScan: table=S, index=J"),
         ("select v from s order by g, v desc limit 20", "IndexOnlyScan: table=S, index=J, in its order"),
@@ -127,6 +131,10 @@ async fn an_index_is_read_from_its_end() {
                 "IndexOnlyScan: table=S, index=I",
             ),
             (of_text, "IndexLookup: table=S, index=I"),
+            (
+                "select cast(coalesce(length(w), 0) as bigint) + coalesce(v, -1) from s where g = 3 order by v limit 4",
+                "IndexLookup: table=S, index=J",
+            ),
             (
                 "select coalesce(v, -1) from s where g = 3 order by v limit 20",
                 "IndexOnlyScan: table=S, index=J",
