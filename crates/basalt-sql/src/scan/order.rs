@@ -37,7 +37,7 @@ impl IndexEnd {
         let Self::Last(nulls) = &self else { return (scan, self) };
         let turned = scan
             .downcast_ref::<BasaltScan>()
-            .and_then(|scan| scan.from_the_end(nulls.as_ref().map(|nulls| &nulls.condition)));
+            .and_then(|scan| scan.begun_at_the_end(nulls.as_ref().map(|nulls| &nulls.condition)));
         match turned {
             Some(turned) => (Arc::new(turned), self),
             None => (scan, Self::First),

@@ -95,7 +95,8 @@ async fn an_index_is_read_from_its_end() {
     ] {
         changed(&session, sql).await.expect(sql);
     }
-    let of_text = "select cast(substr(w, 2, instr(w, '.') - 2) as bigint) from s order by v desc, k desc limit 7";
+    let of_text =
+        "select cast(substr(w, 2, instr(w, '.') - 2) as bigint) from s order by v desc, k desc limit 7";
     for stage in 0..3 {
         for sql in match stage {
             0 => vec![],

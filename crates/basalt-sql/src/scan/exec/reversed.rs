@@ -113,7 +113,7 @@ impl BasaltScan {
     /// the order `wanted` of its columns, or it takes the first rows that come.
     pub(in crate::scan) fn reversed(&self, wanted: &[PhysicalSortExpr]) -> Option<Self> {
         let nulls = self.nulls_of_opposite(wanted)?;
-        let scan = self.from_the_end(nulls.as_ref())?;
+        let scan = self.begun_at_the_end(nulls.as_ref())?;
         let schema = Arc::clone(&self.spec.schema);
         let equivalences = EquivalenceProperties::new_with_orderings(schema, [wanted.to_vec()]);
         let partitioning = Partitioning::UnknownPartitioning(self.partitions.len());
@@ -124,7 +124,7 @@ impl BasaltScan {
     /// The same scan, whose rows come from the end of the key to its beginning, but those before the others of which `first` is true: a
     /// condition that leaves one value, or NULL, of the first column of the key that the scan's own leave more of. It has no order that the
     /// planner knows. `None` if it takes the first rows that come, or single keys.
-    pub(in crate::scan) fn from_the_end(&self, first: Option<&Expr>) -> Option<Self> {
+    pub(in crate::scan) fn begun_at_the_end(&self, first: Option<&Expr>) -> Option<Self> {
         let is_whole = self.spec.limit.is_none() && self.spec.skip == 0;
         let is_of_ranges = matches!(self.spec.access.access, Access::Full | Access::Ranges(_));
         if !is_whole || !is_of_ranges || self.in_any_order {
