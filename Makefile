@@ -170,7 +170,7 @@ JOBS ?= 1
 fuzz: toolchain
 	TIME=$(TIME) JOBS=$(JOBS) fuzz/run.sh $(TARGETS)
 
-# Only `bench` and `reference` need Python; the packages go into an environment of their own.
+# Only `bench`, `reference` and `test-thin` need Python; the packages go into an environment of their own.
 $(PYTHON): tests/reference/requirements.txt
 	@command -v python3 >/dev/null || { echo 'python3 is missing; on Debian or Ubuntu: apt install python3 python3-venv' >&2; exit 1; }
 	python3 -m venv $(CACHE)/python

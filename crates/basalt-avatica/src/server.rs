@@ -10,7 +10,7 @@ use basalt_sql::Engine;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -194,6 +194,10 @@ async fn answered(request: Request<Incoming>, connections: &Arc<Connections>) ->
     if request.method() != Method::POST {
         let text = "Phoenix's thin clients connect here, by POST: jdbc:phoenix:thin:url=http://..;serialization=PROTOBUF\n";
         return plain(StatusCode::BAD_REQUEST, text);
+    }
+    // Browsers name the page that asks, and no page of anybody's may ask a database on the same machine.
+    if request.headers().contains_key(ORIGIN) {
+        return plain(StatusCode::FORBIDDEN, "pages in browsers are not answered\n");
     }
     let body = match Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await {
         Ok(body) => body.to_bytes(),

@@ -234,9 +234,18 @@ fn what_is_no_request_harms_nobody() {
     let text = String::from_utf8_lossy(&body).into_owned();
     assert!(status == 500 && text.contains("serialization=PROTOBUF"), "{status} {text}");
     assert_eq!(sent(&fixture, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"").0, 400);
+    let open = pb::OpenConnectionRequest { connection_id: "page".to_owned(), ..Default::default() };
+    let open = Request::from(open).encode();
+    let from_a_page = format!(
+        "POST / HTTP/1.1\r\nHost: x\r\nOrigin: http://a.page\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        open.len()
+    );
+    assert_eq!((sent(&fixture, &from_a_page, &open).0, fixture.server.connections()), (403, 1));
     let large =
         format!("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", 65 << 20);
-    assert_eq!(sent(&fixture, &large, &vec![0; 65 << 20]).0, 413);
+    // Who goes on sending may lose the answer.
+    let refused = sent(&fixture, &large, &vec![0; 65 << 20]).0;
+    assert!([413, 0].contains(&refused), "{refused}");
     assert_eq!(sent(&fixture, "no HTTP at all\r\n\r\n", b"").0, 400);
     let mut dice = 7u64;
     for length in 0..300 {
@@ -259,7 +268,7 @@ fn what_is_no_request_harms_nobody() {
 
 #[test]
 fn limits_hold_and_idle_connections_are_closed() {
-    let idle = Duration::from_millis(300);
+    let idle = Duration::from_secs(3);
     let fixture = served(ServerOptions { connections_max: 2, idle, ..ServerOptions::default() });
     opened(&fixture, "a");
     opened(&fixture, "b");
@@ -268,7 +277,7 @@ fn limits_hold_and_idle_connections_are_closed() {
     assert!(refused.error_message.contains("which is the most"), "{refused:?}");
     let begun = Instant::now();
     while asked(&fixture, third()).is_err() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "nobody asked a and b for anything");
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody asked a and b for anything");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(fixture.server.connections(), 1);
