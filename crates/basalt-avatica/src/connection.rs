@@ -221,7 +221,7 @@ impl Connection {
         };
         // Rows of a run before end with the next one.
         statement.open = None;
-        let Some(prepared) = statement.prepared.clone() else {
+        let Some(prepared) = &statement.prepared else {
             return Err(Failure::protocol(format!("statement {id} has no text")));
         };
         if self.read_only && !prepared.is_query() {
@@ -231,7 +231,7 @@ impl Connection {
                 "the connection is read-only; the statement changes something",
             ));
         }
-        Ok(self.session.execute_prepared(&prepared, values).await?)
+        Ok(self.session.execute_prepared(prepared, values).await?)
     }
 
     async fn execute_batch(&mut self, request: pb::ExecuteBatchRequest) -> Result<Response, Failure> {
